@@ -9,6 +9,10 @@
 
 namespace cohort {
 
+namespace detail {
+struct Access;
+}  // namespace detail
+
 /// Element type of a tensor in memory. Sources: OCP OFP8 and OCP MX v1.0 for the narrow types.
 enum class DType : uint8_t {
   f32,   ///< IEEE binary32.
@@ -121,7 +125,7 @@ class Dim {
   [[nodiscard]] constexpr bool is_dynamic() const { return symbol_ >= 0; }
 
  private:
-  friend struct Access;
+  friend struct detail::Access;
   constexpr Dim(int64_t bound, int32_t symbol, uint32_t owner)
       : bound_(bound), symbol_(symbol), owner_(owner) {}
   int64_t bound_;

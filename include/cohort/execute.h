@@ -1,0 +1,53 @@
+// Running a plan on memory of the caller.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <cohort/plan.h>
+#include <cohort/status.h>
+#include <cohort/tensor.h>
+
+namespace cohort {
+
+namespace plan {
+class ExecutionData;
+}  // namespace plan
+
+/// Told about the progress of long work: `done` of `total` units. Return false to stop the run,
+/// which then fails with E-STOPPED.
+using ProgressFunction = bool (*)(int64_t done, int64_t total, void* user);
+
+/// Options of one run.
+struct RunOptions {
+  ProgressFunction progress = nullptr;  ///< Called now and then from the calling thread.
+  void* user = nullptr;                 ///< Handed to `progress`.
+};
+
+/// A plan bound to memory, for one device and one thread at a time. Several executions of one plan
+/// run at once.
+class COHORT_API Execution {
+ public:
+  Execution(Execution&& other) noexcept : data_(other.data_) { other.data_ = nullptr; }
+  Execution& operator=(Execution&& other) noexcept;  ///< Takes the other's binding.
+  Execution(const Execution& other) noexcept;        ///< A second, independent binding.
+  ~Execution();
+
+  /// Runs. `workspace`: workspace_bytes() bytes, 256-byte aligned, any content; null when 0. The
+  /// CPU engine is synchronous. Neither allocates nor synchronises on a GPU.
+  [[nodiscard]] Status run(void* workspace, Stream stream = {},
+                           const RunOptions& options = {}) const noexcept;
+  /// Another pointer for tensor `index` (Graph::tensor_index), same shape; checked, no allocation.
+  [[nodiscard]] Status rebind(int32_t index, void* data) noexcept;
+  /// Other actual sizes; strides become packed where they were. Checked, no allocation.
+  [[nodiscard]] Status resize(Sizes sizes) noexcept;
+  /// Bytes of workspace at the bound sizes.
+  [[nodiscard]] int64_t workspace_bytes() const noexcept;
+
+ private:
+  friend struct detail::Access;
+  explicit Execution(plan::ExecutionData* data) noexcept : data_(data) {}
+  plan::ExecutionData* data_;
+};
+
+}  // namespace cohort
