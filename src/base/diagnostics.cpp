@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 namespace cohort {
@@ -63,8 +64,8 @@ void finish(detail::FindingsRep& rep) {
   rep.views.reserve(rep.texts.size());
   for (base::FindingText& t : rep.texts) {
     if (t.message.empty()) t.message = sentence(t);
-    rep.views.push_back({t.code, t.op, t.field, t.dimension, t.wanted, t.got, t.message, t.where,
-                         t.hint});
+    rep.views.push_back(
+        {t.code, t.op, t.field, t.dimension, t.wanted, t.got, t.message, t.where, t.hint});
     if (!rep.all.empty()) rep.all += '\n';
     rep.all += line(t);
   }
@@ -91,7 +92,9 @@ struct LogReceiver {
   LogFunction function = nullptr;
   void* user = nullptr;
 };
-std::atomic<LogReceiver> log_receiver{};
+// Two words that belong together; an atomic of 16 bytes would need libatomic at link time.
+std::mutex log_mutex;
+LogReceiver log_receiver;
 
 }  // namespace
 
@@ -132,12 +135,19 @@ std::string_view Findings::graph_json() const noexcept {
   return rep_ == nullptr ? std::string_view{} : rep_->graph_json;
 }
 
-void set_log(LogFunction function, void* user) noexcept { log_receiver.store({function, user}); }
+void set_log(LogFunction function, void* user) noexcept {
+  const std::lock_guard lock(log_mutex);
+  log_receiver = {function, user};
+}
 
 namespace base {
 
 void log(int level, std::string_view text) noexcept {
-  const LogReceiver r = log_receiver.load();
+  LogReceiver r;
+  {
+    const std::lock_guard lock(log_mutex);
+    r = log_receiver;
+  }
   if (r.function != nullptr) r.function(level, text, r.user);
 }
 

@@ -1,0 +1,63 @@
+# The library (compiled once, linked static and shared) and the command. Rooms are folders below
+# src/; a new file or room needs no edit here.
+include_guard(GLOBAL)
+include(GNUInstallDirs)
+
+function(cohort_add_library)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/src/cli/")
+  set(isa_sources ${sources})
+  list(FILTER isa_sources INCLUDE REGEX "/isa_[^/]*\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "/isa_[^/]*\\.cpp$")
+
+  add_library(cohort_objects OBJECT ${sources})
+  target_include_directories(cohort_objects PUBLIC ${PROJECT_SOURCE_DIR}/include
+                                            PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(cohort_objects PRIVATE cohort_flags Threads::Threads Eigen3::Eigen
+                                               nlohmann_json::nlohmann_json)
+  target_compile_definitions(cohort_objects PRIVATE COHORT_VERSION="${PROJECT_VERSION}")
+
+  set(objects $<TARGET_OBJECTS:cohort_objects>)
+  if(isa_sources)
+    cohort_isa_objects(cohort ${isa_sources})
+    list(APPEND objects ${cohort_ISA_OBJECTS})
+    set_property(GLOBAL PROPERTY COHORT_ISA_OBJECTS ${cohort_ISA_OBJECTS})
+  endif()
+
+  add_library(cohort SHARED ${objects})
+  add_library(cohort_static STATIC ${objects})
+  set_target_properties(cohort PROPERTIES VERSION ${PROJECT_VERSION}
+                                          SOVERSION ${PROJECT_VERSION_MAJOR})
+  set_target_properties(cohort_static PROPERTIES OUTPUT_NAME cohort)
+  if(NOT COHORT_SANITIZE)
+    target_link_options(cohort PRIVATE LINKER:-z,defs)
+  endif()
+  foreach(library cohort cohort_static)
+    add_library(cohort::${library} ALIAS ${library})
+    if(isa_sources)
+      add_dependencies(${library} cohort_isa)
+    endif()
+    set_target_properties(${library} PROPERTIES LINKER_LANGUAGE CXX)
+    target_include_directories(
+      ${library} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    target_compile_features(${library} INTERFACE cxx_std_20)
+    target_link_libraries(${library} PRIVATE $<BUILD_INTERFACE:cohort_flags>)
+  endforeach()
+  target_link_libraries(cohort PRIVATE Threads::Threads)
+  target_link_libraries(cohort_static PUBLIC Threads::Threads)
+endfunction()
+
+# The command links the static library: one file that runs from anywhere.
+function(cohort_add_command)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  find_package(CLI11 2.1 REQUIRED)
+  add_executable(cohort_command ${sources})
+  set_target_properties(cohort_command PROPERTIES OUTPUT_NAME cohort)
+  target_include_directories(cohort_command PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(cohort_command PRIVATE cohort_flags cohort_static CLI11::CLI11
+                                               nlohmann_json::nlohmann_json)
+endfunction()

@@ -1,0 +1,42 @@
+# Helpers that register tests and benchmarks.
+include_guard(GLOBAL)
+
+# Settings that tests and benchmarks share: internal headers, the static library, where data is.
+function(cohort_test_settings target)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src
+                                               ${PROJECT_SOURCE_DIR}/test)
+  target_link_libraries(${target} PRIVATE cohort_flags cohort_static Eigen3::Eigen
+                                          nlohmann_json::nlohmann_json)
+  target_compile_definitions(${target} PRIVATE
+                             COHORT_TEST_DATA="${PROJECT_SOURCE_DIR}/test/data"
+                             COHORT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(TARGET cohort_command)
+    add_dependencies(${target} cohort_command)
+    target_compile_definitions(${target} PRIVATE COHORT_COMMAND="$<TARGET_FILE:cohort_command>")
+  endif()
+endfunction()
+
+function(cohort_add_room_test room)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/${room}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  set(target test_${room})
+  add_executable(${target} ${sources})
+  cohort_test_settings(${target})
+  target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main)
+  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${room}.
+                       DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${room} TIMEOUT 300)
+endfunction()
+
+function(cohort_add_benchmarks)
+  find_package(benchmark REQUIRED)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/benchmark/*.cpp)
+  foreach(source ${sources})
+    cmake_path(GET source STEM name)
+    string(REGEX REPLACE "_benchmark$" "" name ${name})
+    add_executable(benchmark_${name} ${source})
+    cohort_test_settings(benchmark_${name})
+    target_link_libraries(benchmark_${name} PRIVATE benchmark::benchmark_main)
+  endforeach()
+endfunction()
