@@ -45,7 +45,7 @@ class COHORT_API Execution {
   [[nodiscard]] int64_t workspace_bytes() const noexcept;
 
  private:
-  friend struct detail::Access;
+  friend struct detail::PlanAccess;
   explicit Execution(plan::ExecutionData* data) noexcept : data_(data) {}
   plan::ExecutionData* data_;
 };

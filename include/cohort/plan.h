@@ -12,6 +12,10 @@
 
 namespace cohort {
 
+namespace detail {
+struct PlanAccess;
+}  // namespace detail
+
 namespace plan {
 class PlanData;
 }  // namespace plan
@@ -74,7 +78,7 @@ class COHORT_API Device {
   [[nodiscard]] std::string_view description() const noexcept;  ///< "NVIDIA Blackwell (B200)".
 
  private:
-  friend struct detail::Access;
+  friend struct detail::PlanAccess;
   explicit Device(int32_t model) noexcept : model_(model) {}
   int32_t model_;
 };
@@ -145,7 +149,7 @@ class COHORT_API Plan {
                                        NamedTensors tensors) const noexcept;
 
  private:
-  friend struct detail::Access;
+  friend struct detail::PlanAccess;
   explicit Plan(const plan::PlanData* data) noexcept;
   const plan::PlanData* data_;
 };

@@ -1,0 +1,90 @@
+#include "ir/graph.h"
+
+#include <cstring>
+
+#include "ir/canonical.h"
+#include "ir/op_record.h"
+
+namespace cohort::ir {
+
+bool operator==(const FieldValue& a, const FieldValue& b) {
+  if (a.kind != b.kind) return false;
+  switch (a.kind) {
+    case FieldValue::Kind::none:
+      return true;
+    case FieldValue::Kind::value:
+      return a.value == b.value;
+    case FieldValue::Kind::number:
+      return std::memcmp(&a.number, &b.number, sizeof a.number) == 0;
+    case FieldValue::Kind::real:
+      return std::memcmp(&a.real, &b.real, sizeof a.real) == 0;
+    default:
+      return a.integer == b.integer;
+  }
+}
+
+int OpRecord::field_index(std::string_view field) const {
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].name == field) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+const FieldValue& Graph::field(const Node& node, std::string_view field_name) const {
+  return fields[static_cast<size_t>(node.first_field + node.op->field_index(field_name))];
+}
+
+int32_t Graph::operand(const Node& node, std::string_view field_name) const {
+  const FieldValue& f = field(node, field_name);
+  return f.kind == FieldValue::Kind::value ? f.value : kNone;
+}
+
+namespace {
+
+void add_parts(const std::string& name, const Value& value, bool is_output, int32_t index,
+               std::vector<TensorPart>& parts) {
+  using Kind = TensorPart::Kind;
+  if (value.role == Role::groups && value.form == GroupForm::slots) {
+    parts.push_back({name + ".begin", is_output, index, Kind::begin});
+    parts.push_back({name + ".used", is_output, index, Kind::used});
+    return;
+  }
+  parts.push_back({name, is_output, index, Kind::data});
+  if (value.scaled) parts.push_back({name + ".scale", is_output, index, Kind::scale});
+}
+
+}  // namespace
+
+void Graph::freeze() {
+  tensors.clear();
+  tensors.reserve(inputs.size() + outputs.size() + 8);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Value& v = values[static_cast<size_t>(inputs[i].value)];
+    add_parts(inputs[i].name, v, false, static_cast<int32_t>(i), tensors);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Value& v = values[static_cast<size_t>(outputs[i].value)];
+    add_parts(outputs[i].name, v, true, static_cast<int32_t>(i), tensors);
+  }
+}
+
+const std::string& Graph::json() const {
+  std::call_once(json_once_, [&] { json_ = canonical_json(*this, Names::written); });
+  return json_;
+}
+
+const std::string& Graph::canonical_text() const {
+  std::call_once(text_once_, [&] { text_ = canonical_json(*this, Names::left_out); });
+  return text_;
+}
+
+Key Graph::key() const {
+  if (!has_key_.load(std::memory_order_acquire)) {
+    const Key k = hash128(canonical_text());
+    std::call_once(key_once_, [&] { key_ = k; });
+    has_key_.store(true, std::memory_order_release);
+  }
+  return key_;
+}
+
+}  // namespace cohort::ir

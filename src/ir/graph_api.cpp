@@ -1,0 +1,49 @@
+// The public face of a frozen graph.
+#include <utility>
+
+#include <cohort/graph.h>
+
+#include "ir/graph.h"
+
+namespace cohort {
+
+Graph::Graph(const ir::Graph* graph) noexcept : graph_(graph) {}
+Graph::Graph(const Graph& other) noexcept : graph_(other.graph_) { graph_->retain(); }
+Graph& Graph::operator=(const Graph& other) noexcept {
+  Graph copy(other);
+  std::swap(graph_, copy.graph_);
+  return *this;
+}
+Graph::~Graph() { graph_->release(); }
+
+std::string_view Graph::name() const noexcept { return graph_->name; }
+int64_t Graph::node_count() const noexcept { return static_cast<int64_t>(graph_->nodes.size()); }
+int32_t Graph::tensor_count() const noexcept {
+  return static_cast<int32_t>(graph_->tensors.size());
+}
+std::string_view Graph::tensor_name(int32_t i) const noexcept {
+  if (i < 0 || i >= tensor_count()) return {};
+  return graph_->tensors[static_cast<size_t>(i)].name;
+}
+int32_t Graph::tensor_index(std::string_view name) const noexcept {
+  for (int32_t i = 0; i < tensor_count(); ++i) {
+    if (tensor_name(i) == name) return i;
+  }
+  return -1;
+}
+Key Graph::key() const noexcept {
+  try {
+    return graph_->key();
+  } catch (...) {
+    return {0, 0};
+  }
+}
+std::string_view Graph::json() const noexcept {
+  try {
+    return graph_->json();
+  } catch (...) {
+    return {};
+  }
+}
+
+}  // namespace cohort

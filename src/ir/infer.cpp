@@ -1,0 +1,108 @@
+#include "ir/infer.h"
+
+#include <string>
+#include <utility>
+
+#include "ir/recording.h"
+
+namespace cohort::ir {
+
+const Graph& Infer::graph() const { return recording_.graph(); }
+
+const Value& Infer::in() const { return graph().values[static_cast<size_t>(node_.in)]; }
+
+const FieldValue& Infer::field(std::string_view field_name) const {
+  return graph().field(node_, field_name);
+}
+
+const Value* Infer::operand(std::string_view field_name) const {
+  const FieldValue& f = field(field_name);
+  if (f.kind != FieldValue::Kind::value) return nullptr;
+  return &graph().values[static_cast<size_t>(f.value)];
+}
+
+void Infer::fail(std::string_view code, std::string_view field_name, int dimension,
+                 std::string wanted, std::string got, std::string message, std::string hint) {
+  failed_ = true;
+  const auto index = static_cast<int64_t>(&node_ - graph().nodes.data());
+  recording_.fail({"nodes", index, node_.where}, field_name,
+                  {.code = code,
+                   .op = node_.op->name,
+                   .field = std::string(field_name),
+                   .dimension = dimension,
+                   .wanted = std::move(wanted),
+                   .got = std::move(got),
+                   .message = std::move(message),
+                   .hint = std::move(hint)});
+}
+
+void Infer::want_extent(std::string_view field_name, int dimension, const Extent& wanted,
+                        std::string_view what, std::string_view wanted_of) {
+  const Value* v = operand(field_name);
+  if (v == nullptr || v->shape[dimension] == wanted) return;
+  const std::string w = text(wanted);
+  const std::string g = text(v->shape[dimension]);
+  std::string message(what);
+  message += " differs: " + std::string(wanted_of) + " has " + w + ", " + describe(*v) + " has " + g;
+  std::string hint;
+  if (wanted.bound == v->shape[dimension].bound) {
+    hint = "a named extent equals only itself: use the same Dim in both places";
+  }
+  fail("E-SHAPE", field_name, dimension, w, g, std::move(message), std::move(hint));
+}
+
+bool Infer::want_rank(std::string_view field_name, int rank, std::string_view form) {
+  const Value* v = operand(field_name);
+  if (v == nullptr || v->shape.rank == rank) return true;
+  fail("E-RANK", field_name, -1, std::string(form), extents_text(graph(), v->shape),
+       "wanted " + std::string(form) + ", got " + describe(*v));
+  return false;
+}
+
+void Infer::want_dtype(std::string_view field_name, std::initializer_list<DType> allowed) {
+  const Value* v = operand(field_name);
+  if (v == nullptr) return;
+  std::string wanted;
+  for (DType t : allowed) {
+    if (v->dtype == t) return;
+    if (!wanted.empty()) wanted += " or ";
+    wanted += name(t);
+  }
+  fail("E-DTYPE", field_name, -1, wanted, std::string(name(v->dtype)),
+       "wanted " + wanted + ", got " + describe(*v));
+}
+
+void Infer::want_experts(std::string_view field_name) {
+  const Value* v = operand(field_name);
+  if (v == nullptr || v->shape.rank == 0) return;
+  const Extent got = v->shape[0];
+  const Value& x = in();
+  const int64_t groups =
+      x.groups == kNone ? 1 : graph().values[static_cast<size_t>(x.groups)].shape[0].bound;
+  const int64_t experts = x.experts > 0 ? x.experts : groups;
+  if (got.symbol == kNone && (got.bound == experts || got.bound == groups)) return;
+  const std::string wanted = std::to_string(experts);
+  fail("E-SHAPE", field_name, 0, wanted, text(got),
+       "experts differ: the product has " + wanted + ", " + describe(*v) + " has " + text(got));
+}
+
+void Infer::result(int port, const Value& type) {
+  Value& v = recording_.graph().values[static_cast<size_t>(node_.first_result + port)];
+  const Role role = v.role;
+  const int32_t node = v.node;
+  v = type;
+  v.role = role;
+  v.node = node;
+  v.port = port;
+  v.input = kNone;
+  v.uses = 0;
+}
+
+void Infer::absent(int port) {
+  recording_.graph().values[static_cast<size_t>(node_.first_result + port)].absent = true;
+}
+
+std::string Infer::text(const Extent& extent) const { return extent_text(graph(), extent); }
+std::string Infer::describe(const Value& value) const { return value_text(graph(), value); }
+
+}  // namespace cohort::ir

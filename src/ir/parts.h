@@ -1,0 +1,32 @@
+// The tensors that a run binds: their types, shapes and sizes at given extents.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include <cohort/plan.h>
+
+#include "ir/graph.h"
+
+namespace cohort::ir {
+
+/// Actual extents by symbol number.
+using SymbolSizes = std::span<const int64_t>;
+
+/// The extent at given sizes.
+[[nodiscard]] inline int64_t extent_at(const Extent& e, SymbolSizes sizes) {
+  return e.symbol == kNone ? e.bound : sizes[static_cast<size_t>(e.symbol)];
+}
+
+/// What memory the i-th tensor of a frozen graph needs. Throws FindingsError (E-OVERFLOW) when its
+/// bytes pass 2^63.
+[[nodiscard]] TensorInfo tensor_info(const Graph& graph, int32_t index, SymbolSizes sizes);
+
+/// The value that a tensor part belongs to.
+[[nodiscard]] const Value& part_value(const Graph& graph, const TensorPart& part);
+
+/// Groups that divide the rows of a value for its scales: those of its producer, or of the node
+/// that consumes the input; 1 without any.
+[[nodiscard]] int64_t scale_groups(const Graph& graph, int32_t value);
+
+}  // namespace cohort::ir

@@ -1,0 +1,254 @@
+#include "ir/recording.h"
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "base/checked.h"
+#include "ir/infer.h"
+#include "ir/stored.h"
+
+namespace cohort::ir {
+
+Recording::Recording(std::string_view name) : graph_(std::make_unique<Graph>()) {
+  graph_->name = name;
+  // Room for a layer's worth of graph, so that common graphs allocate each list once.
+  graph_->values.reserve(32);
+  graph_->fields.reserve(48);
+  graph_->nodes.reserve(12);
+  graph_->inputs.reserve(12);
+  graph_->outputs.reserve(8);
+}
+
+std::string Recording::where_text(const Place& place, std::string_view key) const {
+  if (place.where.file != nullptr) {
+    return std::string(place.where.file) + ":" + std::to_string(place.where.line);
+  }
+  std::string s = "/" + std::string(place.list) + "/" + std::to_string(place.index);
+  if (!key.empty()) s.append("/").append(key);
+  return s;
+}
+
+void Recording::fail(const Place& place, std::string_view key, base::FindingText finding) {
+  finding.where = where_text(place, key);
+  findings_.add(std::move(finding));
+}
+
+bool Recording::check_name(const Place& place, std::string_view what, std::string_view name) {
+  std::string problem;
+  if (name.empty()) problem = "an empty name";
+  if (name.size() > kMaxName) problem = std::to_string(name.size()) + " bytes";
+  if (problem.empty() && !is_clean_utf8(name)) problem = "bytes that are no printable UTF-8";
+  if (problem.empty() && name[0] == '%') problem = "a name that begins with %";
+  if (!problem.empty()) {
+    const bool limit = name.size() > kMaxName;
+    fail(place, "name",
+         {.code = limit ? "E-LIMIT" : "E-NAME",
+          .op = std::string(what),
+          .field = "name",
+          .wanted = "1 to 256 bytes of UTF-8, not beginning with %",
+          .got = problem,
+          .message = std::string(what) + " has " + problem});
+    return false;
+  }
+  return true;
+}
+
+int32_t Recording::add_symbol(std::string_view name, int64_t bound, Where where) {
+  const Place place{"dims", static_cast<int64_t>(graph_->symbols.size()), where};
+  bool good = check_name(place, "dynamic extent", name);
+  for (const Symbol& s : graph_->symbols) {
+    if (s.name != name) continue;
+    fail(place, "name",
+         {.code = "E-NAME",
+          .op = std::string(name),
+          .field = "name",
+          .wanted = "a name of its own",
+          .got = std::string(name),
+          .message = "a dynamic extent of this name exists already"});
+    good = false;
+    break;
+  }
+  if (bound < 0 || bound > kMaxExtent) {
+    fail(place, "bound",
+         {.code = bound < 0 ? "E-SHAPE" : "E-LIMIT",
+          .op = std::string(name),
+          .field = "bound",
+          .wanted = "0 .. 2^48",
+          .got = std::to_string(bound),
+          .message = "bound of '" + std::string(name) + "' is " + std::to_string(bound) +
+                     ", wanted 0 .. 2^48"});
+    good = false;
+  }
+  graph_->symbols.push_back({std::string(name), good ? bound : 0});
+  return static_cast<int32_t>(graph_->symbols.size()) - 1;
+}
+
+int32_t Recording::add_input(std::string_view name, Value type, Where where) {
+  Graph& g = *graph_;
+  const Place place{"inputs", static_cast<int64_t>(g.inputs.size()), where};
+  bool good = check_name(place, "input", name);
+  for (const StoredFault& f : input_faults(g, type)) {
+    good = false;
+    std::string message = f.dimension < 0 ? std::string() : "dimension " + std::to_string(f.dimension) + ": ";
+    message += "wanted " + f.wanted + ", got " + f.got;
+    fail(place, f.key,
+         {.code = f.code,
+          .op = std::string(name),
+          .field = std::string(f.key),
+          .dimension = f.dimension,
+          .wanted = f.wanted,
+          .got = f.got,
+          .message = std::move(message),
+          .hint = f.hint});
+  }
+  type.input = static_cast<int32_t>(g.inputs.size());
+  type.node = kNone;
+  type.faulty = !good;
+  const auto number = static_cast<int32_t>(g.values.size());
+  g.values.push_back(std::move(type));
+  g.inputs.push_back({std::string(name), number, where});
+  return number;
+}
+
+bool Recording::check_field(const Place& place, const OpRecord& op, const FieldRecord& record,
+                            const FieldValue& value) {
+  using Kind = FieldValue::Kind;
+  const auto bad = [&](std::string_view code, std::string wanted, std::string got) {
+    std::string message = "wanted " + wanted + ", got " + got;
+    fail(place, record.name,
+         {.code = code,
+          .op = op.name,
+          .field = record.name,
+          .wanted = std::move(wanted),
+          .got = std::move(got),
+          .message = std::move(message)});
+    return false;
+  };
+  if (value.kind == Kind::none) {
+    return !record.is_required || bad("E-MISSING", "a value", "nothing");
+  }
+  if (value.kind == Kind::choice) {
+    if (!record.word(static_cast<int>(value.integer)).empty()) return true;
+    return bad("E-ATTRIBUTE", "one of its words", std::to_string(value.integer));
+  }
+  if (value.kind == Kind::real || value.kind == Kind::integer) {
+    const double x =
+        value.kind == Kind::real ? value.real : static_cast<double>(value.integer);
+    if (std::isnan(x)) return bad("E-ATTRIBUTE", "a number", "NaN");
+    if (record.ranged && (x < record.minimum || x > record.maximum)) {
+      return bad("E-ATTRIBUTE",
+                 std::to_string(record.minimum) + " .. " + std::to_string(record.maximum),
+                 std::to_string(x));
+    }
+    return true;
+  }
+  if (value.kind == Kind::value) {
+    const Value& v = graph_->values[static_cast<size_t>(value.value)];
+    if ((record.roles & role_bit(v.role)) == 0) {
+      std::string wanted;
+      for (int r = 0; !name(static_cast<Role>(r)).empty(); ++r) {
+        if ((record.roles & role_bit(static_cast<Role>(r))) == 0) continue;
+        if (!wanted.empty()) wanted += " or ";
+        wanted += name(static_cast<Role>(r));
+      }
+      return bad("E-ROLE", wanted, value_text(*graph_, v));
+    }
+    if (v.absent) {
+      const std::string result = reference_text(*graph_, v);
+      return bad("E-OUTPUT", "a result that its op was asked for", result);
+    }
+  }
+  return true;
+}
+
+int32_t Recording::add_node(const OpRecord& op, int32_t in, std::span<const FieldValue> fields,
+                            Where where) {
+  Graph& g = *graph_;
+  const Place place{"nodes", static_cast<int64_t>(g.nodes.size()), where};
+  Node node;
+  node.op = &op;
+  node.in = in;
+  node.first_field = static_cast<int32_t>(g.fields.size());
+  node.first_result = static_cast<int32_t>(g.values.size());
+  node.where = where;
+
+  bool good = true;     // nothing wrong with this node itself
+  bool usable = true;   // all of its operands are sound
+  const auto use = [&](int32_t value) {
+    if (value == kNone) {
+      usable = false;
+      return;
+    }
+    Value& v = g.values[static_cast<size_t>(value)];
+    ++v.uses;
+    usable = usable && !v.faulty;
+  };
+  if (!op.is_root) use(in);
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const FieldValue& f = fields[i];
+    g.fields.push_back(f);
+    if (f.kind == FieldValue::Kind::value) use(f.value);
+    if (f.kind == FieldValue::Kind::value && f.value == kNone) continue;
+    good = check_field(place, op, op.fields[i], f) && good;
+  }
+  const auto number = static_cast<int32_t>(g.nodes.size());
+  for (size_t p = 0; p < op.results.size(); ++p) {
+    Value v;
+    v.role = op.results[p].role;
+    v.node = number;
+    v.port = static_cast<int32_t>(p);
+    g.values.push_back(std::move(v));
+  }
+  g.nodes.push_back(node);
+  if (good && usable) {
+    Infer infer(*this, g.nodes.back());
+    op.infer(infer);
+    good = !infer.failed();
+  }
+  if (!good || !usable) {
+    for (size_t p = 0; p < op.results.size(); ++p) {
+      g.values[static_cast<size_t>(node.first_result) + p].faulty = true;
+    }
+  }
+  return node.first_result;
+}
+
+void Recording::add_output(std::string_view name, int32_t value, const Maybe<DType>& dtype,
+                           Tail tail, const Strides& strides, int64_t alignment, Where where) {
+  const Place place{"outputs", static_cast<int64_t>(graph_->outputs.size()), where};
+  check_name(place, "output", name);
+  Output o;
+  o.name = name;
+  o.value = value;
+  o.tail = tail;
+  o.strides = strides;
+  o.alignment = alignment;
+  o.where = where;
+  if (value != kNone) {
+    Value& v = graph_->values[static_cast<size_t>(value)];
+    ++v.uses;
+    o.dtype = v.dtype;
+  }
+  if (dtype) o.dtype = *dtype;
+  graph_->outputs.push_back(std::move(o));
+}
+
+void Recording::report_dead(std::string_view op, std::string_view field, const DeadHandle& dead,
+                            Where where, const Place& place) {
+  std::string message = "this handle " + dead.reason;
+  if (dead.where.file != nullptr) {
+    message += " at " + std::string(dead.where.file) + ":" + std::to_string(dead.where.line);
+  }
+  Place here = place;
+  here.where = where;
+  fail(here, field,
+       {.code = "E-HANDLE",
+        .op = std::string(op),
+        .field = std::string(field),
+        .wanted = "a handle of this builder",
+        .got = "a handle that " + dead.reason,
+        .message = std::move(message)});
+}
+
+}  // namespace cohort::ir

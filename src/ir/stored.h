@@ -1,0 +1,37 @@
+// What may stand in memory: the rules for types, layouts, extents and strides of stored tensors.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace cohort::ir {
+
+/// One rule that a stored tensor breaks.
+struct StoredFault {
+  std::string_view code;
+  std::string_view key;  ///< Key of the input or output in JSON: "shape", "dtype", ...
+  int32_t dimension = -1;
+  std::string wanted;
+  std::string got;
+  std::string hint;
+};
+
+/// Every rule that `type` breaks as an input of its role.
+[[nodiscard]] std::vector<StoredFault> input_faults(const Graph& graph, const Value& type);
+/// The rules of strides and alignment alone; `unique`: no two elements may share an address.
+void layout_faults(const Extents& stored, const Strides& strides, int64_t alignment, DType dtype,
+                   bool unique, std::vector<StoredFault>& faults);
+
+/// Extents in the order in which elements stand in memory: weights by their major, column blocks
+/// by their storage.
+[[nodiscard]] Extents stored_shape(const Value& type);
+/// The scale layout that a format has when none is given.
+[[nodiscard]] ScaleLayout default_layout(Format format, Axes axis);
+/// True when the format's scales are f32 factors rather than block scales of 8 bits.
+[[nodiscard]] bool has_f32_scales(Format format);
+
+}  // namespace cohort::ir

@@ -1,0 +1,36 @@
+#include "ops/rules.h"
+
+namespace cohort::ops {
+
+namespace {
+
+void infer(ir::Infer& c) {
+  c.want_experts("by");
+  c.want_extent("by", 1, c.in().shape[1], "features", "the value");
+  want_row_vector(c, "scaled_by");
+  if (!c.failed()) same_as_input(c);
+}
+
+void map(const ir::Panel& p) {
+  const float* by = p.operand[0].data;
+  const float* scale = p.operand[1].data;
+  if (scale == nullptr) {
+    each(p, [&](float x, int64_t, int64_t n) { return x + by[n]; });
+  } else {
+    each(p, [&](float x, int64_t r, int64_t n) { return x + scale[r] * by[n]; });
+  }
+}
+
+}  // namespace
+
+ir::OpRecord bias() {
+  ir::OpRecord r = ir::describe(Bias{.by = ir::any<GroupMat>()});
+  r.infer = infer;
+  r.reference = {.kind = ir::Reference::Kind::map, .map = map};
+  r.device_functor = "Bias";
+  r.formula = "y[m,n] = x[m,n] + by[g(m)][n], or + scaled_by[m] * by[g(m)][n]";
+  document(r, {{"by", "(E, N)"}, {"scaled_by", "(T): multiplies the bias only"}});
+  return r;
+}
+
+}  // namespace cohort::ops

@@ -1,0 +1,82 @@
+#include "ops/product.h"
+
+#include <string>
+
+namespace cohort::ops {
+
+namespace {
+
+// What the tensor core multiplies an operand as. Two operands fit when their families are equal.
+enum class Family : uint8_t { f32, f16, fp8_f32_scales, mx, nvfp4 };
+
+std::string_view text(Family f) {
+  switch (f) {
+    case Family::f32:
+      return "f32";
+    case Family::f16:
+      return "f16 or bf16";
+    case Family::fp8_f32_scales:
+      return "fp8 with f32 scales";
+    case Family::mx:
+      return "MX block scales (UE8M0)";
+    case Family::nvfp4:
+      return "nvfp4";
+  }
+  return {};
+}
+
+Family family(const ir::Value& v) {
+  if (!v.scaled) return v.dtype == DType::f32 ? Family::f32 : Family::f16;
+  switch (v.scaled->format) {
+    case Format::mxfp8_e4m3:
+    case Format::mxfp8_e5m2:
+    case Format::mxfp4:
+      return Family::mx;
+    case Format::nvfp4:
+      return Family::nvfp4;
+    default:
+      return Family::fp8_f32_scales;
+  }
+}
+
+bool same_kind(const ir::Value& a, const ir::Value& b) {
+  const Family fa = family(a);
+  if (fa != family(b)) return false;
+  if (fa == Family::f16) return a.dtype == b.dtype;
+  if (fa == Family::fp8_f32_scales) return a.scaled->format == b.scaled->format;
+  return true;
+}
+
+void check_alone(ir::Infer& infer, std::string_view field, const ir::Value& v) {
+  if (v.scaled && v.scaled->axis == Axes::col) {
+    infer.fail("E-LAYOUT", field, -1, "blocks along K (axis row)", "blocks along tokens (axis col)",
+               "scales of " + infer.describe(v) + " run along tokens, the product sums along K");
+  }
+  if (!v.scaled && v.role == Role::value && (v.dtype == DType::e4m3 || v.dtype == DType::e5m2)) {
+    infer.fail("E-DTYPE", field, -1, "f32, f16, bf16 or a quantised tensor",
+               std::string(name(v.dtype)), "an fp8 value has no scales: use Quantize");
+  }
+}
+
+}  // namespace
+
+void check_operand_pair(ir::Infer& infer, std::string_view field_a, std::string_view field_b) {
+  const ir::Value& a = *infer.operand(field_a);
+  const ir::Value& b = *infer.operand(field_b);
+  check_alone(infer, field_a, a);
+  check_alone(infer, field_b, b);
+  if (infer.failed() || same_kind(a, b)) return;
+  const std::string_view kind_a = a.scaled ? name(a.scaled->format) : name(a.dtype);
+  const std::string_view kind_b = b.scaled ? name(b.scaled->format) : name(b.dtype);
+  std::string hint;
+  const bool scale_types = a.scaled && b.scaled && family(a) != family(b);
+  if (scale_types) {
+    hint = "f32, UE8M0 and E4M3 scales are different types: requantise one operand";
+  }
+  infer.fail("E-DTYPE", field_b, -1, std::string(kind_a), std::string(kind_b),
+             "no product of " + infer.describe(a) + " [" + std::string(text(family(a))) + "] and " +
+                 infer.describe(b) + " [" + std::string(text(family(b))) + "]",
+             hint);
+}
+
+}  // namespace cohort::ops

@@ -1,0 +1,14 @@
+// The operand rules of products.
+#pragma once
+
+#include <string_view>
+
+#include "ir/infer.h"
+
+namespace cohort::ops {
+
+/// Checks that operands `a` and `b` can be multiplied: kinds of numbers, scale axes, formats.
+/// Source of the pairs: PTX ISA, tcgen05.mma kinds (f16, tf32, f8f6f4, mxf8f6f4, mxf4nvf4).
+void check_operand_pair(ir::Infer& infer, std::string_view a, std::string_view b);
+
+}  // namespace cohort::ops

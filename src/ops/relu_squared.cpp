@@ -1,0 +1,43 @@
+#include <cmath>
+#include <limits>
+
+#include "ops/rules.h"
+
+namespace cohort::ops {
+
+namespace {
+
+void infer(ir::Infer& c) { same_as_input(c); }
+
+void map(const ir::Panel& p) {
+  const ir::FieldValue& clamp = p.graph->field(*p.node, "clamp");
+  if (clamp.kind == ir::FieldValue::Kind::none) {
+    each(p, [](float x, int64_t, int64_t) {
+      const float c = x < 0 ? 0.0f : x;
+      return c * c;
+    });
+    return;
+  }
+  const float s = clamp.real;
+  each(p, [s](float x, int64_t, int64_t) {
+    const float c = x < 0 ? 0.0f : x;
+    const float t = std::tanh(c / s);
+    const float h = s * (t > 1.0f ? 1.0f : t);
+    return h * h;
+  });
+}
+
+}  // namespace
+
+ir::OpRecord relu_squared() {
+  ir::OpRecord r = ir::describe(ReluSquared{});
+  r.infer = infer;
+  r.reference = {.kind = ir::Reference::Kind::map, .map = map};
+  r.device_functor = "ReluSquared";
+  r.formula = "y = relu(x)^2; with clamp s: y = (s * min(tanh(relu(x) / s), 1))^2";
+  range(r, "clamp", std::numeric_limits<float>::min(), std::numeric_limits<float>::max());
+  document(r, {{"clamp", "s > 0, the tanh clamp"}});
+  return r;
+}
+
+}  // namespace cohort::ops

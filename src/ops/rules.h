@@ -1,0 +1,61 @@
+// Pieces that several ops share: documentation of fields, common shape rules, panel loops.
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+
+#include "ir/describe.h"
+#include "ir/infer.h"
+#include "ir/op_record.h"
+
+namespace cohort::ops {
+
+/// Sets the one-line documentation of fields.
+inline void document(ir::OpRecord& record,
+                     std::initializer_list<std::pair<std::string_view, const char*>> docs) {
+  for (const auto& [field, text] : docs) {
+    record.fields[static_cast<size_t>(record.field_index(field))].doc = text;
+  }
+}
+
+/// Sets the range of a numeric field, ends included.
+inline void range(ir::OpRecord& record, std::string_view field, double minimum, double maximum) {
+  ir::FieldRecord& f = record.fields[static_cast<size_t>(record.field_index(field))];
+  f.minimum = minimum;
+  f.maximum = maximum;
+  f.ranged = true;
+}
+
+/// The result of an elementwise op: the piped value's type as unrounded f32.
+inline void same_as_input(ir::Infer& infer) {
+  ir::Value v = infer.in();
+  v.dtype = DType::f32;
+  v.accumulator = false;
+  infer.result(0, v);
+}
+
+/// What a row operand must be: one number a row of the piped value.
+inline void want_row_vector(ir::Infer& infer, std::string_view field) {
+  infer.want_extent(field, 0, infer.in().shape[0], "rows", "the value");
+}
+
+/// E-CHAIN unless the piped value is a product, or one times alpha and row_scale.
+inline void want_accumulator(ir::Infer& infer) {
+  if (infer.in().accumulator) return;
+  infer.fail("E-CHAIN", "in", -1, "a product", infer.describe(infer.in()),
+             "multiplies the accumulator only: it stands directly after a product, got " +
+                 infer.describe(infer.in()));
+}
+
+/// Calls f(x, column) for each element of a panel and stores what it returns.
+template <class F>
+void each(const ir::Panel& p, F&& f) {
+  for (int64_t r = 0; r < p.rows; ++r) {
+    const float* x = p.in.data + r * p.in.stride;
+    float* y = p.out[0].data + r * p.out[0].stride;
+    for (int64_t n = 0; n < p.columns; ++n) y[n] = f(x[n], r, n);
+  }
+}
+
+}  // namespace cohort::ops

@@ -1,0 +1,163 @@
+#include "plan/bind.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "arch/arch.h"
+
+namespace cohort::plan {
+
+namespace {
+
+std::string shape_text(int rank, const int64_t* v) {
+  std::string s = "[";
+  for (int i = 0; i < rank; ++i) s += (i > 0 ? ", " : "") + std::to_string(v[i]);
+  return s + "]";
+}
+
+void add(base::Diagnostics& d, std::string_view code, const std::string& tensor,
+         std::string_view field, int dimension, std::string wanted, std::string got,
+         std::string hint = {}) {
+  std::string message(field);
+  if (dimension >= 0) message += " " + std::to_string(dimension);
+  message += ": wanted " + wanted + ", got " + got;
+  d.add({.code = code,
+         .op = tensor,
+         .field = std::string(field),
+         .dimension = dimension,
+         .wanted = std::move(wanted),
+         .got = std::move(got),
+         .message = std::move(message),
+         .hint = std::move(hint)});
+}
+
+}  // namespace
+
+std::vector<int64_t> symbol_sizes(const ir::Graph& graph, Sizes sizes) {
+  base::Diagnostics d;
+  std::vector<int64_t> values(graph.symbols.size(), -1);
+  for (const Size& s : sizes) {
+    size_t i = 0;
+    while (i < values.size() && graph.symbols[i].name != s.name) ++i;
+    if (i == values.size()) {
+      add(d, "E-SIZE", std::string(s.name), "size", -1, "a dynamic extent of the graph",
+          "'" + std::string(s.name) + "'");
+    } else if (values[i] >= 0) {
+      add(d, "E-SIZE", std::string(s.name), "size", -1, "one value", "two");
+    } else if (s.value < 0 || s.value > graph.symbols[i].bound) {
+      add(d, "E-SIZE", std::string(s.name), "size", -1,
+          "0 .. " + std::to_string(graph.symbols[i].bound), std::to_string(s.value));
+      values[i] = 0;
+    } else {
+      values[i] = s.value;
+    }
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] >= 0) continue;
+    add(d, "E-SIZE", graph.symbols[i].name, "size", -1, "a value", "none");
+  }
+  if (!d.empty()) throw base::FindingsError{d.take(ErrorKind::mismatch)};
+  return values;
+}
+
+void check_view(const ExecutionData& x, int32_t index, const TensorView& v,
+                base::Diagnostics& d) {
+  const auto i = static_cast<size_t>(index);
+  const TensorInfo& want = x.infos[i];
+  const std::string& name = x.graph->tensors[i].name;
+  const bool is_gpu = arch::models()[static_cast<size_t>(x.plan->device)].is_gpu;
+  const bool host_engine = x.plan->engine == "reference";
+  const auto device = is_gpu && !host_engine ? MemoryDevice::Type::cuda : MemoryDevice::Type::cpu;
+  if (v.dtype != want.dtype) {
+    add(d, "E-DTYPE", name, "dtype", -1, std::string(cohort::name(want.dtype)),
+        std::string(cohort::name(v.dtype)));
+  }
+  const bool same_shape = v.rank == want.rank && std::equal(v.shape, v.shape + v.rank, want.shape);
+  if (!same_shape) {
+    int dimension = -1;
+    for (int k = 0; v.rank == want.rank && k < v.rank && dimension < 0; ++k) {
+      if (v.shape[k] != want.shape[k]) dimension = k;
+    }
+    add(d, "E-SHAPE", name, "shape", dimension, shape_text(want.rank, want.shape),
+        shape_text(std::clamp(v.rank, 0, kMaxRank), v.shape));
+    return;
+  }
+  for (int k = 0; k < v.rank; ++k) {
+    if (want.shape[k] <= 1 || v.strides[k] == want.strides[k]) continue;
+    add(d, "E-STRIDE", name, "strides", k, std::to_string(want.strides[k]),
+        std::to_string(v.strides[k]), "declare other strides where the tensor is declared");
+    break;
+  }
+  if (want.bytes > 0 && v.data == nullptr) {
+    add(d, "E-POINTER", name, "data", -1, std::to_string(want.bytes) + " bytes", "null");
+  } else if (reinterpret_cast<uintptr_t>(v.data) % static_cast<uintptr_t>(want.alignment) != 0) {
+    const uintptr_t off = reinterpret_cast<uintptr_t>(v.data) % static_cast<uintptr_t>(want.alignment);
+    add(d, "E-ALIGNMENT", name, "data", -1, "a multiple of " + std::to_string(want.alignment) + " bytes",
+        std::to_string(off) + " bytes past one");
+  }
+  if (v.device.type != device) {
+    add(d, "E-DEVICE", name, "device", -1, device == MemoryDevice::Type::cpu ? "cpu" : "cuda",
+        v.device.type == MemoryDevice::Type::cpu ? "cpu" : "cuda");
+  }
+}
+
+void check_overlaps(const ExecutionData& x, base::Diagnostics& d) {
+  // Few tensors: every output against every other tensor, without memory of its own.
+  const auto begin = [&](size_t i) { return reinterpret_cast<uintptr_t>(x.views[i].data); };
+  const auto end = [&](size_t i) { return begin(i) + static_cast<uintptr_t>(x.infos[i].bytes); };
+  for (size_t i = 0; i < x.views.size(); ++i) {
+    if (!x.infos[i].is_output || x.infos[i].bytes == 0) continue;
+    for (size_t k = 0; k < x.views.size(); ++k) {
+      if (k == i || x.infos[k].bytes == 0 || (x.infos[k].is_output && k < i)) continue;
+      if (begin(i) >= end(k) || begin(k) >= end(i)) continue;
+      add(d, "E-OVERLAP", x.graph->tensors[i].name, "data", -1, "memory of its own",
+          "memory shared with '" + x.graph->tensors[k].name + "'");
+    }
+  }
+}
+
+ExecutionData* bind(const PlanData& plan, const ir::Graph& graph, Sizes sizes,
+                    NamedTensors tensors) {
+  base::Diagnostics d;
+  if (!(graph.key() == plan.graph->key()) ||
+      graph.canonical_text() != plan.graph->canonical_text()) {
+    add(d, "E-PLAN", graph.name, "graph", -1, "a graph equal, up to names, to the planned one",
+        "another graph");
+    throw base::FindingsError{d.take(ErrorKind::mismatch)};
+  }
+  auto x = std::make_unique<ExecutionData>(&plan, &graph);
+  x->sizes = symbol_sizes(graph, sizes);
+  x->views.resize(graph.tensors.size());
+  std::unordered_map<std::string_view, size_t> index;
+  for (size_t i = 0; i < graph.tensors.size(); ++i) {
+    index.emplace(graph.tensors[i].name, i);
+    x->infos.push_back(ir::tensor_info(graph, static_cast<int32_t>(i), x->sizes));
+  }
+  std::vector<bool> given(graph.tensors.size(), false);
+  for (const NamedTensor& t : tensors) {
+    const auto it = index.find(t.name);
+    if (it == index.end()) {
+      add(d, "E-TENSOR", std::string(t.name), "name", -1, "a tensor of the graph",
+          "'" + std::string(t.name) + "'");
+    } else if (given[it->second]) {
+      add(d, "E-TENSOR", std::string(t.name), "name", -1, "one view", "two");
+    } else {
+      given[it->second] = true;
+      x->views[it->second] = t.view;
+      check_view(*x, static_cast<int32_t>(it->second), t.view, d);
+    }
+  }
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!given[i]) {
+      add(d, "E-TENSOR", graph.tensors[i].name, "data", -1, "a view", "none");
+    }
+  }
+  if (d.empty()) check_overlaps(*x, d);
+  if (!d.empty()) throw base::FindingsError{d.take(ErrorKind::mismatch)};
+  x->workspace_bytes = plan.executable->workspace_bytes(x->sizes);
+  return x.release();
+}
+
+}  // namespace cohort::plan

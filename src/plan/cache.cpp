@@ -1,0 +1,131 @@
+// The process-wide plan cache: bounded, least recently used out first.
+#include <list>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include <cohort/plan.h>
+
+#include "plan/plan_data.h"
+
+namespace cohort::plan {
+
+namespace {
+
+constexpr size_t kCapacity = 256;
+
+struct CacheKey {
+  Key graph;
+  int32_t device;
+  bool deterministic;
+  bool batch_invariant;
+  bool approx;
+  int32_t sm_limit;
+  int64_t workspace_limit;
+  int64_t expected_rows;
+  std::string engine;
+
+  CacheKey(const ir::Graph& g, int32_t d, const PlanOptions& o)
+      : graph(g.key()),
+        device(d),
+        deterministic(o.deterministic),
+        batch_invariant(o.batch_invariant),
+        approx(o.allow_approx_reciprocal),
+        sm_limit(o.sm_limit),
+        workspace_limit(o.workspace_limit),
+        expected_rows(o.expected_rows),
+        engine(o.engine) {}
+  bool operator==(const CacheKey&) const = default;
+};
+
+struct Hash {
+  size_t operator()(const CacheKey& k) const {
+    return k.graph.low ^ (k.graph.high * 31) ^ (static_cast<size_t>(k.device) << 7);
+  }
+};
+
+struct Entry {
+  CacheKey key;
+  PlanRef plan;
+};
+
+class Cache {
+ public:
+  // A plan with a reference for the caller, or null.
+  PlanData* find(const CacheKey& key, const ir::Graph& graph) {
+    const std::lock_guard lock(mutex_);
+    const auto it = map_.find(key);
+    // Equal keys of different graphs are possible, if unlikely: the text decides.
+    if (it == map_.end() || it->second->plan->graph->canonical_text() != graph.canonical_text()) {
+      ++stats_.misses;
+      return nullptr;
+    }
+    ++stats_.hits;
+    list_.splice(list_.begin(), list_, it->second);
+    const PlanData* plan = it->second->plan.get();
+    plan->retain();
+    return const_cast<PlanData*>(plan);
+  }
+
+  void insert(const CacheKey& key, const PlanData* plan) {
+    std::list<Entry> dropped;  // destroyed after the lock
+    const std::lock_guard lock(mutex_);
+    const auto it = map_.find(key);
+    if (it != map_.end()) {
+      dropped.splice(dropped.begin(), list_, it->second);
+      map_.erase(it);
+    }
+    list_.push_front({key, PlanRef(plan)});
+    map_.emplace(key, list_.begin());
+    while (list_.size() > kCapacity) {
+      map_.erase(list_.back().key);
+      dropped.splice(dropped.begin(), list_, std::prev(list_.end()));
+      ++stats_.evicted;
+    }
+  }
+
+  PlanCacheStats stats() {
+    const std::lock_guard lock(mutex_);
+    stats_.size = static_cast<int64_t>(list_.size());
+    stats_.capacity = static_cast<int64_t>(kCapacity);
+    return stats_;
+  }
+
+  void clear() {
+    std::list<Entry> dropped;
+    const std::lock_guard lock(mutex_);
+    map_.clear();
+    dropped.swap(list_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::list<Entry> list_;
+  std::unordered_map<CacheKey, std::list<Entry>::iterator, Hash> map_;
+  PlanCacheStats stats_{};
+};
+
+// Never destroyed, so that plans may be made while the process ends.
+Cache& cache() {
+  static Cache* c = new Cache;
+  return *c;
+}
+
+}  // namespace
+
+PlanData* cached_plan(const ir::Graph& graph, int32_t device, const PlanOptions& options) {
+  const CacheKey key(graph, device, options);
+  if (PlanData* hit = cache().find(key, graph)) return hit;
+  PlanData* made = plan_graph(graph, device, options, engine::all_engines());
+  cache().insert(key, made);
+  return made;
+}
+
+}  // namespace cohort::plan
+
+namespace cohort {
+
+PlanCacheStats plan_cache_stats() noexcept { return plan::cache().stats(); }
+void clear_plan_cache() noexcept { plan::cache().clear(); }
+
+}  // namespace cohort

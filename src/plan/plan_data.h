@@ -1,0 +1,83 @@
+// What a plan and a bound execution are inside.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <cohort/plan.h>
+
+#include "engine/engine.h"
+#include "ir/graph.h"
+
+namespace cohort::plan {
+
+/// One engine's refusal, owned.
+struct RefusalText {
+  std::string engine;
+  engine::Reason reason;
+};
+
+class PlanData {
+ public:
+  explicit PlanData(const ir::Graph* planned) : graph(planned) {}
+
+  ir::GraphRef graph;  ///< The graph that was planned; its names are not used.
+  int32_t device = 0;
+  std::string engine;
+  std::string explanation;
+  std::vector<RefusalText> refusals;
+  std::unique_ptr<engine::Executable> executable;
+  std::vector<TensorInfo> tensors;  ///< At the bounds.
+  std::vector<int64_t> bounds;      ///< By symbol.
+  int64_t workspace_bytes = 0;
+
+  void retain() const { references_.fetch_add(1, std::memory_order_relaxed); }
+  void release() const {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+ private:
+  mutable std::atomic<int64_t> references_{1};
+};
+
+/// Shared ownership of a plan inside the library.
+class PlanRef {
+ public:
+  explicit PlanRef(const PlanData* data) : data_(data) { data_->retain(); }
+  PlanRef(const PlanRef& other) : PlanRef(other.data_) {}
+  PlanRef& operator=(const PlanRef&) = delete;
+  ~PlanRef() { data_->release(); }
+  const PlanData& operator*() const { return *data_; }
+  const PlanData* operator->() const { return data_; }
+  [[nodiscard]] const PlanData* get() const { return data_; }
+
+ private:
+  const PlanData* data_;
+};
+
+/// A plan with its memory.
+class ExecutionData {
+ public:
+  ExecutionData(const PlanData* plan_data, const ir::Graph* named)
+      : plan(plan_data), graph(named) {}
+
+  PlanRef plan;
+  ir::GraphRef graph;  ///< Gives the names.
+  std::vector<int64_t> sizes;
+  std::vector<TensorView> views;
+  std::vector<TensorInfo> infos;  ///< At `sizes`.
+  int64_t workspace_bytes = 0;
+};
+
+/// Makes a plan. Throws FindingsError when no engine serves the graph. Returned with one reference.
+[[nodiscard]] PlanData* plan_graph(const ir::Graph& graph, int32_t device,
+                                   const PlanOptions& options,
+                                   std::span<const engine::Engine* const> engines);
+/// As plan_graph with all engines, through the process-wide cache.
+[[nodiscard]] PlanData* cached_plan(const ir::Graph& graph, int32_t device,
+                                    const PlanOptions& options);
+
+}  // namespace cohort::plan

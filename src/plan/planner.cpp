@@ -1,0 +1,172 @@
+// Asks every engine, keeps every refusal, builds with the cheapest that serves the graph.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "base/diagnostics.h"
+#include "ir/op_record.h"
+#include "plan/plan_data.h"
+
+namespace cohort::plan {
+
+namespace {
+
+using engine::Claim;
+using engine::Engine;
+using engine::Reason;
+using engine::Request;
+
+bool is_default(const ir::FieldRecord& record, const ir::FieldValue& value) {
+  return !record.must_give && value == record.initial;
+}
+
+// Every declared input and every attribute that is not at its default must be consumed.
+void add_unconsumed(const Request& request, const Claim& claim, std::vector<Reason>& reasons) {
+  const ir::Graph& g = request.graph;
+  for (size_t i = 0; i < g.inputs.size(); ++i) {
+    if (!claim.has_input(i)) {
+      reasons.push_back({"input " + std::to_string(i), "consumed", "not consumed"});
+    }
+  }
+  for (const ir::Node& n : g.nodes) {
+    for (size_t f = 0; f < n.op->fields.size(); ++f) {
+      const size_t at = static_cast<size_t>(n.first_field) + f;
+      if (claim.has_field(at) || is_default(n.op->fields[f], g.fields[at])) continue;
+      reasons.push_back({std::string(n.op->name) + "." + n.op->fields[f].name, "its default",
+                         "a value that the engine does not consume"});
+    }
+  }
+}
+
+void add_options(const Request& request, const Claim& claim, std::vector<Reason>& reasons) {
+  const PlanOptions& o = request.options;
+  const std::array<std::pair<std::string_view, bool>, 5> asked{{
+      {"deterministic", o.deterministic},
+      {"batch_invariant", o.batch_invariant},
+      {"sm_limit", o.sm_limit != 0},
+      {"workspace_limit", o.workspace_limit >= 0},
+      {"allow_approx_reciprocal", o.allow_approx_reciprocal},
+  }};
+  for (const auto& [option, is_set] : asked) {
+    if (is_set && !claim.has_option(option)) {
+      reasons.push_back({"option " + std::string(option), "not set", "set"});
+    }
+  }
+}
+
+std::vector<Reason> ask(const Engine& engine, const Request& request) {
+  const std::string_view only = request.options.engine;
+  if (!only.empty() && only != engine.name()) {
+    return {{"option engine", std::string(engine.name()), std::string(only)}};
+  }
+  Claim claim(request.graph);
+  engine.supports(request, claim);
+  std::vector<Reason> reasons = claim.reasons();
+  for (const engine::Erratum& e : engine.errata()) {
+    if (!e.applies(request)) continue;
+    reasons.push_back({"erratum " + std::string(e.id) + " of " + std::string(e.versions),
+                       std::string(e.wanted), std::string(e.got)});
+  }
+  // What is not consumed only matters for an engine that would otherwise serve.
+  if (reasons.empty()) {
+    add_unconsumed(request, claim, reasons);
+    add_options(request, claim, reasons);
+  }
+  return reasons;
+}
+
+Findings unsupported(const Request& request, const std::vector<RefusalText>& refusals) {
+  base::Diagnostics d;
+  for (const RefusalText& r : refusals) {
+    d.add({.code = "E-UNSUPPORTED",
+           .op = r.engine,
+           .field = r.reason.constraint,
+           .wanted = r.reason.wanted,
+           .got = r.reason.got,
+           .message = r.reason.constraint + ": wanted " + r.reason.wanted + ", got " +
+                      r.reason.got});
+  }
+  if (refusals.empty()) {
+    d.add({.code = "E-UNSUPPORTED", .message = "this build of the library has no engine"});
+  }
+  return d.take(ErrorKind::unsupported, request.graph.json());
+}
+
+std::string seconds_text(double seconds) {
+  std::array<char, 40> text;
+  const char* unit = seconds < 1e-3 ? "us" : seconds < 1 ? "ms" : "s";
+  const double scale = seconds < 1e-3 ? 1e6 : seconds < 1 ? 1e3 : 1;
+  std::snprintf(text.data(), text.size(), "%.3g %s", seconds * scale, unit);
+  return text.data();
+}
+
+struct Candidate {
+  const Engine* engine;
+  engine::Estimate estimate;
+};
+
+std::string explain(const Request& request, const std::vector<Candidate>& served,
+                    const std::vector<RefusalText>& refusals,
+                    const engine::Executable& executable, int64_t workspace_bytes) {
+  std::string s = "device " + std::string(request.device.name) + " (" +
+                  std::string(request.device.description) + ")\n";
+  for (size_t i = 0; i < served.size(); ++i) {
+    s += (i == 0 ? "chosen: " : "runner-up: ") + std::string(served[i].engine->name()) +
+         ", expected " + seconds_text(served[i].estimate.seconds) + " (" +
+         served[i].estimate.basis + ")\n";
+  }
+  for (const RefusalText& r : refusals) {
+    s += "declined: " + r.engine + ", " + r.reason.constraint + ": wanted " + r.reason.wanted +
+         ", got " + r.reason.got + "\n";
+  }
+  s += "workspace: " + std::to_string(workspace_bytes) + " bytes at the bound\n";
+  return s + executable.explain();
+}
+
+}  // namespace
+
+PlanData* plan_graph(const ir::Graph& graph, int32_t device, const PlanOptions& options,
+                     std::span<const Engine* const> engines) {
+  const Request request{graph, arch::models()[static_cast<size_t>(device)], options};
+  auto data = std::make_unique<PlanData>(&graph);
+  std::vector<Candidate> served;
+  for (const Engine* engine : engines) {
+    std::vector<Reason> reasons = ask(*engine, request);
+    if (reasons.empty()) served.push_back({engine, engine->estimate(request)});
+    for (Reason& r : reasons) {
+      data->refusals.push_back({std::string(engine->name()), std::move(r)});
+    }
+  }
+  std::stable_sort(served.begin(), served.end(), [](const Candidate& a, const Candidate& b) {
+    return a.estimate.seconds < b.estimate.seconds;
+  });
+  data->device = device;
+  for (const ir::Symbol& s : graph.symbols) data->bounds.push_back(s.bound);
+  for (size_t i = 0; i < graph.tensors.size(); ++i) {
+    data->tensors.push_back(ir::tensor_info(graph, static_cast<int32_t>(i), data->bounds));
+  }
+  while (!served.empty()) {
+    const Engine& best = *served.front().engine;
+    const std::string name(best.name());
+    try {
+      data->executable = best.build(request);
+      data->workspace_bytes = data->executable->workspace_bytes(data->bounds);
+      const int64_t limit = options.workspace_limit;
+      if (limit < 0 || data->workspace_bytes <= limit) break;
+      data->refusals.push_back({name, {"workspace_limit", std::to_string(limit) + " bytes or less",
+                                       std::to_string(data->workspace_bytes) + " bytes"}});
+    } catch (const base::FindingsError& e) {
+      const std::string_view why = e.findings.size() > 0 ? e.findings[0].message : "";
+      data->refusals.push_back({name, {"build", "success", std::string(why)}});
+    }
+    data->executable.reset();
+    served.erase(served.begin());
+  }
+  if (served.empty()) throw base::FindingsError{unsupported(request, data->refusals)};
+  data->engine = served.front().engine->name();
+  data->explanation = explain(request, served, data->refusals, *data->executable,
+                              data->workspace_bytes);
+  return data.release();
+}
+
+}  // namespace cohort::plan

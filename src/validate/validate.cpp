@@ -1,0 +1,167 @@
+#include "validate/validate.h"
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "ir/op_record.h"
+#include "ir/stored.h"
+
+namespace cohort::validate {
+
+using ir::kNone;
+
+namespace {
+
+class Checker {
+ public:
+  explicit Checker(ir::Recording& recording) : recording_(recording), g_(recording.graph()) {}
+
+  void run() {
+    name();
+    for (size_t i = 0; i < g_.outputs.size(); ++i) output(static_cast<int64_t>(i));
+    names();
+    if (g_.outputs.empty()) {
+      fail({"outputs", 0, {nullptr, 0}}, "", "E-OUTPUT", g_.name, "outputs", "one output or more",
+           "none", "the graph has no output: nothing would be computed");
+      return;
+    }
+    unused();
+  }
+
+ private:
+  void fail(const ir::Place& place, std::string_view key, std::string_view code, std::string op,
+            std::string field, std::string wanted, std::string got, std::string message,
+            std::string hint = {}) {
+    recording_.fail(place, key,
+                    {.code = code,
+                     .op = std::move(op),
+                     .field = std::move(field),
+                     .wanted = std::move(wanted),
+                     .got = std::move(got),
+                     .message = std::move(message),
+                     .hint = std::move(hint)});
+  }
+
+  void name() {
+    if (g_.name.size() <= ir::kMaxName && ir::is_clean_utf8(g_.name)) return;
+    fail({"name", 0, {nullptr, 0}}, "", g_.name.size() > ir::kMaxName ? "E-LIMIT" : "E-NAME",
+         "graph", "name", "at most 256 bytes of printable UTF-8",
+         std::to_string(g_.name.size()) + " bytes", "the graph's name is no name");
+  }
+
+  // Every tensor that a run binds is named: "x", "x.scale". All names are apart.
+  void names() {
+    g_.freeze();
+    std::unordered_map<std::string_view, const ir::TensorPart*> seen;
+    seen.reserve(g_.tensors.size());
+    for (const ir::TensorPart& part : g_.tensors) {
+      const auto [other, is_new] = seen.emplace(part.name, &part);
+      if (is_new) continue;
+      const ir::TensorPart& before = *other->second;
+      if (before.index == part.index && before.is_output == part.is_output) continue;
+      const auto index = static_cast<size_t>(part.index);
+      const Where where = part.is_output ? g_.outputs[index].where : g_.inputs[index].where;
+      fail({part.is_output ? "outputs" : "inputs", part.index, where}, "name", "E-NAME", part.name,
+           "name", "a name of its own", part.name,
+           "a tensor named '" + part.name + "' exists already: " +
+               (before.is_output ? "output " : "input ") + std::to_string(before.index));
+    }
+  }
+
+  void output(int64_t index) {
+    const ir::Output& o = g_.outputs[static_cast<size_t>(index)];
+    const ir::Place place{"outputs", index, o.where};
+    if (o.value == kNone) return;
+    const ir::Value& v = g_.values[static_cast<size_t>(o.value)];
+    if (v.faulty) return;
+    if (v.node == kNone) {
+      fail(place, "value", "E-OUTPUT", o.name, "value", "a computed value",
+           ir::value_text(g_, v), "an input cannot be an output: it is there already");
+      return;
+    }
+    if (v.absent) {
+      fail(place, "value", "E-OUTPUT", o.name, "value", "a result that its op was asked for",
+           ir::reference_text(g_, v),
+           "result " + ir::reference_text(g_, v) + " was not asked for",
+           "axes of quantize says which of row and col are made");
+      return;
+    }
+    output_type(place, o, v);
+    std::vector<ir::StoredFault> faults;
+    ir::Value stored = v;
+    stored.dtype = o.dtype;
+    ir::layout_faults(ir::stored_shape(stored), o.strides, o.alignment, o.dtype, true, faults);
+    for (const ir::StoredFault& f : faults) {
+      fail(place, f.key, f.code, o.name, std::string(f.key), f.wanted, f.got,
+           "wanted " + f.wanted + ", got " + f.got, f.hint);
+    }
+  }
+
+  void output_type(const ir::Place& place, const ir::Output& o, const ir::Value& v) {
+    using enum DType;
+    const bool unrounded = v.dtype == f32 && !v.scaled;
+    const bool is_value = v.role == Role::value;
+    const bool good = o.dtype == v.dtype ||
+                      (unrounded && (o.dtype == bf16 || (is_value && o.dtype == f16)));
+    if (good) return;
+    const std::string wanted = !unrounded ? std::string(cohort::name(v.dtype))
+                               : is_value ? "f32, f16 or bf16"
+                                          : "f32 or bf16";
+    const std::string got(cohort::name(o.dtype));
+    fail(place, "dtype", "E-DTYPE", o.name, "dtype", wanted, got.empty() ? "no type" : got,
+         "wanted " + wanted + ", got " + got + ": a value is rounded once",
+         unrounded && (o.dtype == e4m3 || o.dtype == e5m2) ? "fp8: use Cast or Quantize" : "");
+  }
+
+  void unused() {
+    for (size_t i = 0; i < g_.inputs.size(); ++i) {
+      const ir::Input& in = g_.inputs[i];
+      if (g_.values[static_cast<size_t>(in.value)].uses > 0) continue;
+      fail({"inputs", static_cast<int64_t>(i), in.where}, "", "E-UNUSED", in.name, "", "a consumer",
+           "none", "input '" + in.name + "' is not used");
+    }
+    for (size_t i = 0; i < g_.nodes.size(); ++i) {
+      const ir::Node& n = g_.nodes[i];
+      int32_t uses = 0;
+      bool faulty = false;
+      for (size_t p = 0; p < n.op->results.size(); ++p) {
+        const ir::Value& v = g_.values[static_cast<size_t>(n.first_result) + p];
+        uses += v.uses;
+        faulty = faulty || v.faulty;
+      }
+      if (uses > 0 || faulty) continue;
+      fail({"nodes", static_cast<int64_t>(i), n.where}, "", "E-UNUSED", n.op->name, "",
+           "a consumer or an output", "none",
+           "no result of %" + std::to_string(i) + " reaches an output");
+    }
+    symbols();
+  }
+
+  void symbols() {
+    std::vector<bool> used(g_.symbols.size(), false);
+    for (const ir::Input& in : g_.inputs) {
+      const ir::Extents& shape = g_.values[static_cast<size_t>(in.value)].shape;
+      for (int d = 0; d < shape.rank && d < kMaxRank; ++d) {
+        if (shape[d].symbol != kNone) used[static_cast<size_t>(shape[d].symbol)] = true;
+      }
+    }
+    for (size_t i = 0; i < used.size(); ++i) {
+      if (used[i]) continue;
+      fail({"dims", static_cast<int64_t>(i), {nullptr, 0}}, "", "E-UNUSED", g_.symbols[i].name, "",
+           "an input that has it", "none",
+           "dynamic extent '" + g_.symbols[i].name + "' is not used");
+    }
+  }
+
+  ir::Recording& recording_;
+  ir::Graph& g_;
+};
+
+}  // namespace
+
+void check_whole(ir::Recording& recording) { Checker(recording).run(); }
+
+}  // namespace cohort::validate
