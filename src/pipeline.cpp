@@ -7,6 +7,7 @@
 #include "arch/arch.h"
 #include "base/diagnostics.h"
 #include "ir/state.h"
+#include "json/reader.h"
 #include "plan/access.h"
 #include "plan/bind.h"
 #include "plan/plan_data.h"
@@ -17,29 +18,49 @@ namespace cohort {
 using detail::Access;
 using detail::PlanAccess;
 
-// A graph under construction becomes a frozen one. From here on it never changes.
+namespace {
+
+// What was recorded, checked as a whole and frozen. From here on it never changes.
+Result<Graph> freeze(ir::Recording& recording) {
+  validate::check_whole(recording);
+  if (!recording.findings().empty()) return recording.findings().take(ErrorKind::invalid_graph);
+  recording.graph().freeze();
+  return Access::graph(recording.take().release());
+}
+
+Findings finished_twice(const detail::State& s, Where where) {
+  return base::make_findings(
+      ErrorKind::invalid_graph,
+      {.code = "E-HANDLE",
+       .op = s.name,
+       .message = "this builder was finished at " + std::string(s.finished_at.file) + ":" +
+                  std::to_string(s.finished_at.line) + " already",
+       .where = std::string(where.file) + ":" + std::to_string(where.line)});
+}
+
+}  // namespace
+
+// C++ statements become a graph,
 Result<Graph> Builder::finish(Where where) && noexcept {
   if (state_ == nullptr) return base::out_of_memory(-1, "making a builder");
   return base::guarded("finishing a graph", [&]() -> Result<Graph> {
     detail::State& s = *state_;
-    if (s.finished) {
-      return base::make_findings(
-          ErrorKind::invalid_graph,
-          {.code = "E-HANDLE",
-           .op = s.name,
-           .message = "this builder was finished at " + std::string(s.finished_at.file) + ":" +
-                      std::to_string(s.finished_at.line) + " already",
-           .where = std::string(where.file) + ":" + std::to_string(where.line)});
-    }
+    if (s.finished) return finished_twice(s, where);
     s.finished = true;
     s.finished_at = where;
     if (s.out_of_memory) return base::out_of_memory(-1, "building a graph");
-    validate::check_whole(s.recording);
-    if (!s.recording.findings().empty()) {
-      return s.recording.findings().take(ErrorKind::invalid_graph);
-    }
-    s.recording.graph().freeze();
-    return Access::graph(s.recording.take().release());
+    return freeze(s.recording);
+  });
+}
+
+// and so does a text.
+Result<Graph> parse_json(std::string_view text, const JsonLimits& limits) noexcept {
+  return base::guarded("reading a graph", [&]() -> Result<Graph> {
+    ir::Recording recording("");
+    base::Diagnostics findings;
+    ErrorKind kind = ErrorKind::invalid_graph;
+    if (!json::read(text, limits, recording, findings, kind)) return findings.take(kind);
+    return freeze(recording);
   });
 }
 

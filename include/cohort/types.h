@@ -150,6 +150,10 @@ class Strides {
       ++rank_;
     }
   }
+  /// `rank` strides of an array.
+  constexpr Strides(const int64_t* strides, int rank) : rank_(rank) {
+    for (int i = 0; i < rank && i < kMaxRank; ++i) values_[i] = strides[i];
+  }
   [[nodiscard]] constexpr int rank() const { return rank_; }  ///< Number given; 0 means packed.
   /// The i-th stride, in elements; `i` must lie in [0, min(rank(), kMaxRank)).
   [[nodiscard]] constexpr int64_t operator[](int i) const { return values_[i]; }

@@ -24,7 +24,8 @@ std::string Recording::where_text(const Place& place, std::string_view key) cons
   if (place.where.file != nullptr) {
     return std::string(place.where.file) + ":" + std::to_string(place.where.line);
   }
-  std::string s = "/" + std::string(place.list) + "/" + std::to_string(place.index);
+  std::string s = "/" + std::string(place.list);
+  if (place.index >= 0) s += "/" + std::to_string(place.index);
   if (!key.empty()) s.append("/").append(key);
   return s;
 }

@@ -215,6 +215,11 @@ void layout_faults(const Extents& stored, const Strides& strides, int64_t alignm
     faults.push_back({"E-STRIDE", "strides", stored.rank - 1, "1: e2m1 is packed in pairs",
                       std::to_string(strides[stored.rank - 1]), {}});
   }
+  for (int i = 0; dtype == DType::e2m1 && i + 1 < stored.rank; ++i) {
+    if (strides[i] % 2 == 0 || stored[i].bound <= 1) continue;
+    faults.push_back({"E-STRIDE", "strides", i, "an even number: e2m1 is packed in pairs",
+                      std::to_string(strides[i]), {}});
+  }
   if (!unique) return;
   std::array<int, kMaxRank> order{};
   std::iota(order.begin(), order.begin() + stored.rank, 0);

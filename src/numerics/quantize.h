@@ -7,12 +7,13 @@
 
 namespace cohort::numerics {
 
-/// Where element codes go. Row m, column n of the panel is element m * stride + n of `data`, or
-/// n * stride + m when transposed; e2m1 elements are nibbles.
+/// Where element codes go. Row m, column n of the panel is element first + m * stride + n of
+/// `data`, or first + n * stride + m when transposed; e2m1 elements are nibbles.
 struct CodeTarget {
   uint8_t* data = nullptr;
   int64_t stride = 0;
   bool transposed = false;
+  int64_t first = 0;
 };
 
 /// Where scales go: (row or column) x block, 8-bit codes or f32 factors by the format.

@@ -24,7 +24,7 @@ class Checker {
     for (size_t i = 0; i < g_.outputs.size(); ++i) output(static_cast<int64_t>(i));
     names();
     if (g_.outputs.empty()) {
-      fail({"outputs", 0, {nullptr, 0}}, "", "E-OUTPUT", g_.name, "outputs", "one output or more",
+      fail({"outputs", -1, {nullptr, 0}}, "", "E-OUTPUT", g_.name, "outputs", "one output or more",
            "none", "the graph has no output: nothing would be computed");
       return;
     }
@@ -47,7 +47,7 @@ class Checker {
 
   void name() {
     if (g_.name.size() <= ir::kMaxName && ir::is_clean_utf8(g_.name)) return;
-    fail({"name", 0, {nullptr, 0}}, "", g_.name.size() > ir::kMaxName ? "E-LIMIT" : "E-NAME",
+    fail({"name", -1, {nullptr, 0}}, "", g_.name.size() > ir::kMaxName ? "E-LIMIT" : "E-NAME",
          "graph", "name", "at most 256 bytes of printable UTF-8",
          std::to_string(g_.name.size()) + " bytes", "the graph's name is no name");
   }
@@ -94,6 +94,11 @@ class Checker {
     ir::Value stored = v;
     stored.dtype = o.dtype;
     ir::layout_faults(ir::stored_shape(stored), o.strides, o.alignment, o.dtype, true, faults);
+    const int last = o.strides.rank() - 1;
+    if (v.scaled && faults.empty() && last >= 0 && o.strides[last] != 1) {
+      faults.push_back({"E-STRIDE", "strides", last, "1: codes are written in rows",
+                        std::to_string(o.strides[last]), {}});
+    }
     for (const ir::StoredFault& f : faults) {
       fail(place, f.key, f.code, o.name, std::string(f.key), f.wanted, f.got,
            "wanted " + f.wanted + ", got " + f.got, f.hint);

@@ -1,0 +1,133 @@
+#include "engine/reference/memory.h"
+
+#include <cstddef>
+
+#include "ir/stored.h"
+
+namespace cohort::engine::reference {
+
+using ir::kNone;
+using Kind = ir::TensorPart::Kind;
+
+Memory::Memory(const ir::Graph& graph, const Schedule& schedule, const Launch& launch)
+    : graph_(graph), schedule_(schedule), launch_(launch) {
+  int64_t at = 0;
+  offset_.reserve(graph.values.size());
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    offset_.push_back(at);
+    at += schedule.kept_bytes(graph, static_cast<int32_t>(v), launch.sizes);
+  }
+}
+
+const TensorView& Memory::part(bool is_output, int32_t index, Kind kind) const {
+  for (size_t i = 0; i < graph_.tensors.size(); ++i) {
+    const ir::TensorPart& p = graph_.tensors[i];
+    if (p.is_output == is_output && p.index == index && p.kind == kind) return launch_.tensors[i];
+  }
+  static const TensorView none;
+  return none;
+}
+
+const TensorView& Memory::input(int32_t value, Kind kind) const {
+  return part(false, graph_.values[static_cast<size_t>(value)].input, kind);
+}
+
+float* Memory::kept(int32_t value) const {
+  return reinterpret_cast<float*>(static_cast<std::byte*>(launch_.workspace) +
+                                  offset_[static_cast<size_t>(value)]);
+}
+
+namespace {
+
+// The (rows, columns) matrix of a view whose last two dimensions are the stored order.
+void place(StoredRef& r, const TensorView& view, int first_dim, bool swapped) {
+  r.row_stride = view.strides[first_dim + (swapped ? 1 : 0)];
+  r.column_stride = view.strides[first_dim + (swapped ? 0 : 1)];
+}
+
+}  // namespace
+
+StoredRef Memory::matrix(int32_t value) const {
+  const ir::Value& v = graph_.values[static_cast<size_t>(value)];
+  StoredRef r;
+  r.dtype = v.dtype;
+  r.scaled = v.scaled ? &*v.scaled : nullptr;
+  r.rows = extent(v.shape[0]);
+  r.columns = v.shape.rank > 1 ? extent(v.shape[1]) : 1;
+  const bool transposed = v.scaled && v.scaled->storage == ColStorage::transposed;
+  if (v.node == kNone) {
+    const TensorView& data = input(value, Kind::data);
+    r.data = data.data;
+    r.scale = v.scaled ? input(value, Kind::scale).data : nullptr;
+    place(r, data, 0, transposed);
+    return r;
+  }
+  r.data = kept(value);
+  if (!v.scaled) r.dtype = DType::f32;
+  r.row_stride = transposed ? 1 : r.columns;
+  r.column_stride = transposed ? r.rows : 1;
+  if (v.scaled) {
+    r.scale = static_cast<std::byte*>(r.data) + Schedule::element_bytes(v, launch_.sizes);
+  }
+  return r;
+}
+
+StoredRef Memory::expert(int32_t value, int64_t e) const {
+  const ir::Value& v = graph_.values[static_cast<size_t>(value)];
+  const TensorView& data = input(value, Kind::data);
+  const bool n_major = v.major == Major::n;
+  StoredRef r;
+  r.dtype = v.dtype;
+  r.scaled = v.scaled ? &*v.scaled : nullptr;
+  r.is_weights = true;
+  r.rows = extent(v.shape[1]);
+  r.columns = extent(v.shape[2]);
+  const TensorView& scale = v.scaled ? input(value, Kind::scale) : data;
+  if (v.role == Role::weight_pointers) {
+    r.data = reinterpret_cast<void*>(static_cast<const int64_t*>(data.data)[e]);
+    r.row_stride = n_major ? 1 : r.columns;
+    r.column_stride = n_major ? r.rows : 1;
+    if (v.scaled) r.scale = reinterpret_cast<void*>(static_cast<const int64_t*>(scale.data)[e]);
+    return r;
+  }
+  r.data = data.data;
+  r.first = e * data.strides[0];
+  place(r, data, 1, n_major);
+  if (v.scaled) {
+    int64_t step = bits(scale.dtype) / 8;
+    for (int d = 1; d < scale.rank; ++d) step *= scale.shape[d];
+    r.scale = static_cast<std::byte*>(scale.data) + e * step;
+  }
+  return r;
+}
+
+StoredRef Memory::output(size_t index) const {
+  const ir::Output& o = graph_.outputs[index];
+  const ir::Value& v = graph_.values[static_cast<size_t>(o.value)];
+  const auto number = static_cast<int32_t>(index);
+  const TensorView& data = part(true, number, Kind::data);
+  StoredRef r;
+  r.dtype = o.dtype;
+  r.scaled = v.scaled ? &*v.scaled : nullptr;
+  r.data = data.data;
+  r.rows = extent(v.shape[0]);
+  r.columns = v.shape.rank > 1 ? extent(v.shape[1]) : 1;
+  if (v.shape.rank == 1) {
+    r.row_stride = data.strides[0];
+    return r;
+  }
+  place(r, data, 0, v.scaled && v.scaled->storage == ColStorage::transposed);
+  if (v.scaled) r.scale = part(true, number, Kind::scale).data;
+  return r;
+}
+
+std::vector<RowGroup> Memory::groups(int32_t groups, int64_t rows) const {
+  if (groups == kNone) return {{0, 0, rows, 0}};
+  const ir::Value& v = graph_.values[static_cast<size_t>(groups)];
+  const std::string& name = graph_.inputs[static_cast<size_t>(v.input)].name;
+  const bool slots = v.form == GroupForm::slots;
+  const TensorView& begin = input(groups, slots ? Kind::begin : Kind::data);
+  return read_groups(v, begin, slots ? &input(groups, Kind::used) : nullptr, rows, name);
+}
+
+}  // namespace cohort::engine::reference

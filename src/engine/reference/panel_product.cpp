@@ -1,0 +1,97 @@
+#include "engine/reference/panel_product.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/diagnostics.h"
+#include "base/isa_level.h"
+#include "engine/reference/product.h"
+#include "ir/op_record.h"
+
+namespace cohort::engine::reference {
+
+using ir::kNone;
+
+ProductTile product_tile() {
+  switch (base::isa_level()) {
+    case base::IsaLevel::v4:
+      return v4::kProductTile;
+    case base::IsaLevel::v3:
+      return v3::kProductTile;
+    default:
+      return v1::kProductTile;
+  }
+}
+
+namespace {
+
+// Columns and sums of a tile: 256 x 256 doubles stay in a level-2 cache, and Eigen never splits a
+// sum of 256 itself.
+constexpr int64_t kTileColumns = 256;
+constexpr int64_t kTileSum = 256;
+
+int64_t gathered_row(const Memory& m, int32_t index, int64_t row, int64_t limit) {
+  if (index == kNone) return row;
+  const TensorView& v = m.input(index, ir::TensorPart::Kind::data);
+  const int64_t from = v.dtype == DType::i64 ? static_cast<const int64_t*>(v.data)[row]
+                                             : static_cast<const int32_t*>(v.data)[row];
+  if (from >= 0 && from < limit) return from;
+  const ir::Value& value = m.graph().values[static_cast<size_t>(index)];
+  const std::string& name = m.graph().inputs[static_cast<size_t>(value.input)].name;
+  const std::string wanted = "0 .. " + std::to_string(limit - 1);
+  throw base::FindingsError{base::make_findings(
+      ErrorKind::mismatch,
+      {.code = "E-INDEX",
+       .op = name,
+       .field = "values",
+       .wanted = wanted,
+       .got = std::to_string(from),
+       .message = "entry " + std::to_string(row) + " is " + std::to_string(from) + ", wanted " +
+                  wanted})};
+}
+
+}  // namespace
+
+void panel_product(const Memory& m, const ir::Node& node, const RowGroup& group, int64_t first,
+                   int64_t rows, float* out, ProductScratch& s) {
+  const ir::Graph& g = m.graph();
+  const int32_t b_value = g.operand(node, "b");
+  const bool grouped = node.op->field_index("groups") >= 0;
+  const int64_t experts = grouped ? g.values[static_cast<size_t>(b_value)].shape[0].bound : 1;
+  const StoredRef a = m.matrix(g.operand(node, "a"));
+  StoredRef b = grouped ? m.expert(b_value, group.group % experts) : m.matrix(b_value);
+  if (!grouped && static_cast<Major>(g.field(node, "b_major").integer) == Major::n) {
+    std::swap(b.rows, b.columns);
+    std::swap(b.row_stride, b.column_stride);
+  }
+  const int32_t index = grouped ? g.operand(node, "gather") : kNone;
+  const int64_t k = a.columns;
+  const int64_t n = b.rows;
+  const int64_t padded = base::ceil_div(rows, kRowUnit) * kRowUnit;
+  s.a.assign(static_cast<size_t>(padded * k), 0.0);
+  for (int64_t r = 0; r < rows; ++r) {
+    a.read(gathered_row(m, index, first + r, a.rows), 0, k, &group, s.a.data() + r * k);
+  }
+  const ProductTile tile = product_tile();
+  for (int64_t j = 0; j < n; j += kTileColumns) {
+    const int64_t width = std::min(kTileColumns, n - j);
+    s.c.assign(static_cast<size_t>(padded * width), 0.0);
+    for (int64_t i = 0; i < k; i += kTileSum) {
+      const int64_t depth = std::min(kTileSum, k - i);
+      s.b.resize(static_cast<size_t>(width * depth));
+      for (int64_t r = 0; r < width; ++r) {
+        b.read(j + r, i, depth, nullptr, s.b.data() + r * depth);
+      }
+      tile(s.a.data() + i, k, s.b.data(), depth, s.c.data(), width, padded, width, depth);
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < width; ++c) {
+        out[r * n + j + c] = static_cast<float>(s.c[static_cast<size_t>(r * width + c)]);
+      }
+    }
+  }
+}
+
+}  // namespace cohort::engine::reference

@@ -1,0 +1,127 @@
+#include "engine/reference/reference_engine.h"
+
+#include <algorithm>
+
+#include "base/diagnostics.h"
+#include "engine/reference/memory.h"
+#include "engine/reference/parallel.h"
+#include "engine/reference/region_run.h"
+#include "engine/reference/schedule.h"
+#include "ir/op_record.h"
+
+namespace cohort::engine {
+
+namespace reference {
+
+namespace {
+
+// Products are f64 sums; a core with AVX2 makes about this many multiplications and additions.
+constexpr double kFlopsPerThread = 2e10;
+// Below this much work a second thread costs more than it brings.
+constexpr double kFlopsWorthThreads = 2e7;
+
+// Multiplications and additions of all products, and one a panel element of the other ops.
+double work(const ir::Graph& g, ir::SymbolSizes sizes) {
+  double total = 0;
+  for (const ir::Node& n : g.nodes) {
+    const ir::Value& y = g.values[static_cast<size_t>(n.first_result)];
+    double elements = 1;
+    for (int d = 0; d < y.shape.rank; ++d) {
+      elements *= static_cast<double>(ir::extent_at(y.shape[d], sizes));
+    }
+    double each = 2;
+    if (n.op->reference.kind == ir::Reference::Kind::product) {
+      const ir::Value& a = g.values[static_cast<size_t>(g.operand(n, "a"))];
+      each = 2 * static_cast<double>(ir::extent_at(a.shape[1], sizes));
+    }
+    total += elements * each;
+  }
+  return total;
+}
+
+class ReferenceExecutable : public Executable {
+ public:
+  explicit ReferenceExecutable(const Request& request)
+      : graph_(&request.graph), schedule_(request.graph), sm_limit_(request.options.sm_limit) {}
+
+  int64_t workspace_bytes(ir::SymbolSizes sizes) const override {
+    int64_t total = 0;
+    for (size_t v = 0; v < graph_->values.size(); ++v) {
+      total += schedule_.kept_bytes(*graph_, static_cast<int32_t>(v), sizes);
+    }
+    return total;
+  }
+
+  void launch(const Launch& launch) const override {
+    const Memory memory(*graph_, schedule_, launch);
+    const bool small = work(*graph_, launch.sizes) < kFlopsWorthThreads;
+    const int threads = small ? 1 : thread_count(sm_limit_);
+    int64_t total = 0;
+    if (launch.options.progress != nullptr) {
+      for (const Region& r : schedule_.regions) total += panel_count(memory, r);
+    }
+    int64_t before = 0;
+    for (const Region& r : schedule_.regions) {
+      const auto progress = [&](int64_t done) {
+        return launch.options.progress == nullptr ||
+               launch.options.progress(before + done, total, launch.options.user);
+      };
+      if (!run_region(memory, r, schedule_, threads, progress)) {
+        throw base::FindingsError{base::make_findings(
+            ErrorKind::environment,
+            {.code = "E-STOPPED", .message = "the run was stopped by its progress callback"})};
+      }
+      if (launch.options.progress != nullptr) before += panel_count(memory, r);
+    }
+  }
+
+  std::string explain() const override { return schedule_.explain(*graph_); }
+
+ private:
+  ir::GraphRef graph_;
+  Schedule schedule_;
+  int32_t sm_limit_;
+};
+
+class ReferenceEngine : public Engine {
+ public:
+  std::string_view name() const override { return "reference"; }
+
+  void supports(const Request& request, Claim& claim) const override {
+    for (const ir::Node& n : request.graph.nodes) {
+      if (n.op->reference.kind == ir::Reference::Kind::none) {
+        claim.refuse("op " + std::string(n.op->name), "an op with a reference", "none yet");
+      }
+    }
+    claim.consume_everything(request);
+    // Sums and reductions have one order whatever the threads; rows of a tile are padded so that a
+    // row's bits do not depend on its neighbours.
+    for (const char* option : {"deterministic", "batch_invariant", "sm_limit", "workspace_limit",
+                               "allow_approx_reciprocal"}) {
+      claim.consume_option(option);
+    }
+  }
+
+  Estimate estimate(const Request& request) const override {
+    std::vector<int64_t> bounds;
+    for (const ir::Symbol& s : request.graph.symbols) bounds.push_back(s.bound);
+    const int threads = thread_count(request.options.sm_limit);
+    return {work(request.graph, bounds) / (kFlopsPerThread * threads),
+            "f64 on " + std::to_string(threads) + " CPU threads, host memory"};
+  }
+
+  std::unique_ptr<Executable> build(const Request& request) const override {
+    return std::make_unique<ReferenceExecutable>(request);
+  }
+};
+
+}  // namespace
+
+}  // namespace reference
+
+const Engine& reference_engine() {
+  static const reference::ReferenceEngine engine;
+  return engine;
+}
+
+}  // namespace cohort::engine

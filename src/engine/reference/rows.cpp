@@ -1,0 +1,102 @@
+#include "engine/reference/rows.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/diagnostics.h"
+
+namespace cohort::engine::reference {
+
+namespace {
+
+int64_t entry(const TensorView& v, int64_t i) {
+  return v.dtype == DType::i64 ? static_cast<const int64_t*>(v.data)[i]
+                               : static_cast<const int32_t*>(v.data)[i];
+}
+
+[[noreturn]] void fail(const std::string& name, int64_t group, std::string wanted,
+                       std::string got) {
+  std::string message = "group " + std::to_string(group) + ": wanted " + wanted + ", got " + got;
+  throw base::FindingsError{base::make_findings(ErrorKind::mismatch,
+                                                {.code = "E-GROUPS",
+                                                 .op = name,
+                                                 .field = "values",
+                                                 .wanted = std::move(wanted),
+                                                 .got = std::move(got),
+                                                 .message = std::move(message)})};
+}
+
+// Begin and number of rows of group g, as the form says.
+void read_one(const ir::Value& groups, const TensorView& v, const TensorView* used, int64_t count,
+              int64_t rows, RowGroup& g, int64_t& running) {
+  const int64_t i = g.group;
+  switch (groups.form) {
+    case GroupForm::starts: {
+      g.begin = entry(v, i);
+      const int64_t end = i + 1 < count ? entry(v, i + 1) : rows;
+      g.rows = end - g.begin;
+      break;
+    }
+    case GroupForm::ends:
+      g.begin = i > 0 ? entry(v, i - 1) : 0;
+      g.rows = entry(v, i) - g.begin;
+      break;
+    case GroupForm::boundaries:
+      g.begin = entry(v, i);
+      g.rows = entry(v, i + 1) - g.begin;
+      break;
+    case GroupForm::counts:
+      g.begin = running;
+      g.rows = entry(v, i);
+      break;
+    case GroupForm::slots:
+      g.begin = entry(v, i);
+      g.rows = entry(*used, i);
+      break;
+  }
+}
+
+}  // namespace
+
+std::vector<RowGroup> read_groups(const ir::Value& groups, const TensorView& begin,
+                                  const TensorView* used, int64_t rows, const std::string& name) {
+  const int64_t count = groups.shape[0].bound;
+  std::vector<RowGroup> all(static_cast<size_t>(count));
+  int64_t running = 0;
+  int64_t reached = 0;  // no group may begin before the end of the one before it
+  for (int64_t i = 0; i < count; ++i) {
+    RowGroup& g = all[static_cast<size_t>(i)];
+    g.group = static_cast<int32_t>(i);
+    g.before = running;
+    read_one(groups, begin, used, count, rows, g, running);
+    if (g.rows < 0) fail(name, i, "0 or more rows", std::to_string(g.rows));
+    if (g.begin < 0 || g.begin > rows || g.rows > rows - g.begin) {
+      fail(name, i, "rows within 0 .. " + std::to_string(rows),
+           "begin " + std::to_string(g.begin) + ", rows " + std::to_string(g.rows));
+    }
+    if (g.rows > 0 && g.begin < reached) {
+      fail(name, i, "a begin of at least " + std::to_string(reached), std::to_string(g.begin));
+    }
+    if (g.rows % groups.row_alignment != 0) {
+      fail(name, i, "a multiple of " + std::to_string(groups.row_alignment) + " rows",
+           std::to_string(g.rows));
+    }
+    if (g.rows > 0) reached = g.begin + g.rows;
+    running += g.rows;
+  }
+  return all;
+}
+
+std::vector<RowRange> unowned_rows(const std::vector<RowGroup>& groups, int64_t rows) {
+  std::vector<RowRange> ranges;
+  int64_t at = 0;
+  for (const RowGroup& g : groups) {
+    if (g.rows == 0) continue;
+    if (g.begin > at) ranges.push_back({at, g.begin});
+    at = std::max(at, g.begin + g.rows);
+  }
+  if (at < rows) ranges.push_back({at, rows});
+  return ranges;
+}
+
+}  // namespace cohort::engine::reference

@@ -1,0 +1,33 @@
+// Writing the results of a panel: outputs, kept values, codes and scales.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/reference/memory.h"
+#include "engine/reference/stored_ref.h"
+#include "numerics/block.h"
+
+namespace cohort::engine::reference {
+
+/// One place that a value of a region is written to.
+struct Sink {
+  int32_t value = ir::kNone;
+  StoredRef to;
+  Tail tail = Tail::leave;
+  bool is_output = false;
+  float whole_amax = 0;                ///< fp8_tensor: maximum over all rows.
+  std::vector<int64_t> scale_base;     ///< per_group.
+};
+
+/// The quantiser's attributes of a quantize node, scalars read.
+[[nodiscard]] numerics::BlockSpec block_spec(const Memory& memory, const ir::Node& node);
+
+/// Writes what belongs to no panel: tails, scale padding.
+void prepare(Sink& sink, const std::vector<RowGroup>& groups);
+/// Quantises rows [first, first + rows) of a group into the sink.
+void quantize_panel(const Sink& sink, const numerics::BlockSpec& spec, const RowGroup& group,
+                    int64_t first, int64_t rows, const float* x, int64_t stride,
+                    std::vector<uint8_t>& scratch);
+
+}  // namespace cohort::engine::reference

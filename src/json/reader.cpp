@@ -1,0 +1,510 @@
+#include "json/reader.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/canonical.h"
+#include "ir/op_record.h"
+#include "ir/stored.h"
+#include "json/nearest.h"
+#include "json/tree.h"
+
+namespace cohort::json {
+
+using ir::kNone;
+using Kind = Value::Kind;
+
+namespace {
+
+class Reader {
+ public:
+  Reader(const Document& document, ir::Recording& recording)
+      : d_(document), r_(recording), g_(recording.graph()) {}
+
+  void run() {
+    for (const Item& i : d_.dims) dim(i);
+    for (const Item& i : d_.inputs) input(i);
+    for (const Item& i : d_.nodes) node(i);
+    for (const Item& i : d_.outputs) output(i);
+  }
+
+ private:
+  // --- findings -------------------------------------------------------------------------------
+  void fail(std::string_view key, std::string_view code, std::string wanted, std::string got,
+            std::string hint = {}) {
+    std::string message = "wanted " + wanted + ", got " + got;
+    good_ = false;
+    r_.fail(place_, key,
+            {.code = code,
+             .op = title_,
+             .field = std::string(key),
+             .wanted = std::move(wanted),
+             .got = std::move(got),
+             .message = std::move(message),
+             .hint = std::move(hint)});
+  }
+
+  void begin(std::string_view list, int64_t index, std::string title) {
+    place_ = {list, index, {nullptr, 0}};
+    title_ = std::move(title);
+    good_ = true;
+  }
+
+  // Every key of the item must be one of `allowed`.
+  void check_keys(const Item& item, const std::vector<std::string_view>& allowed) {
+    for (const auto& [key, value] : item.members) {
+      bool known = false;
+      for (std::string_view a : allowed) known = known || a == key;
+      if (known) continue;
+      const std::string_view near = nearest(key, allowed);
+      fail(key.substr(0, 64), "E-KEY", "a known key", "'" + key.substr(0, 64) + "'",
+           near.empty() ? "" : "did you mean '" + std::string(near) + "'?");
+    }
+  }
+
+  // --- scalars ----------------------------------------------------------------------------------
+  // The member of that name, of that kind. Null, with a finding, otherwise; `otherwise_null`: a
+  // member that may be left out or null is then null without one.
+  const Value* member(const Item& item, std::string_view key, Kind kind, std::string_view wanted,
+                      bool may_miss = false) {
+    const Value* v = item.find(key);
+    if (v == nullptr || v->kind == Kind::null) {
+      if (!may_miss) {
+        fail(key, v == nullptr ? "E-KEY" : "E-JSON", std::string(wanted),
+             v == nullptr ? "no such key" : "null");
+      }
+      return nullptr;
+    }
+    if (v->kind == kind) return v;
+    fail(key, "E-JSON", std::string(wanted), describe(*v));
+    return nullptr;
+  }
+
+  std::string text(const Item& item, std::string_view key) {
+    const Value* v = member(item, key, Kind::string, "a string");
+    return v == nullptr ? std::string() : v->text;
+  }
+
+  int64_t integer(const Item& item, std::string_view key, int64_t otherwise, bool may_miss) {
+    const Value* v = member(item, key, Kind::integer, "an integer", may_miss);
+    return v == nullptr ? otherwise : v->integer;
+  }
+
+  // One of the words of an enum; -1 when it is absent or, with a finding, unknown.
+  int word(const Item& item, std::string_view key, std::string_view (*name_of)(int), bool may_miss) {
+    const Value* v = member(item, key, Kind::string, "a word", may_miss);
+    return v == nullptr ? -1 : word_of(*v, key, name_of);
+  }
+
+  int word_of(const Value& v, std::string_view key, std::string_view (*name_of)(int)) {
+    std::vector<std::string_view> words;
+    std::string wanted;
+    for (int i = 0; i < 64; ++i) {
+      const std::string_view w = name_of(i);
+      if (w.empty() && i > 0) break;
+      if (w.empty()) continue;
+      if (w == v.text) return i;
+      words.push_back(w);
+      wanted += (wanted.empty() ? "" : ", ") + std::string(w);
+    }
+    const std::string_view near = nearest(v.text, words);
+    fail(key, "E-WORD", wanted, describe(v),
+         near.empty() ? "" : "did you mean '" + std::string(near) + "'?");
+    return -1;
+  }
+
+  template <class E>
+  E choice(const Item& item, std::string_view key, E otherwise, bool may_miss = false) {
+    const int w = word(
+        item, key, [](int i) { return name(static_cast<E>(i)); }, may_miss);
+    return w < 0 ? otherwise : static_cast<E>(w);
+  }
+
+  Strides strides(const Item& item) {
+    const Value* v = member(item, "strides", Kind::list, "a list of integers or null", true);
+    std::array<int64_t, kMaxRank> s{};
+    if (v == nullptr) return {};
+    if (v->items.size() > kMaxRank || v->items.empty()) {
+      fail("strides", "E-STRIDE", "1 to 8 strides", std::to_string(v->items.size()));
+      return {};
+    }
+    for (size_t i = 0; i < v->items.size(); ++i) {
+      if (v->items[i].kind != Kind::integer) {
+        fail("strides", "E-JSON", "a list of integers", describe(v->items[i]));
+        return {};
+      }
+      s[i] = v->items[i].integer;
+    }
+    return Strides(s.data(), static_cast<int>(v->items.size()));
+  }
+
+  // --- items --------------------------------------------------------------------------------------
+  void dim(const Item& item) {
+    begin("dims", static_cast<int64_t>(g_.symbols.size()), "dim");
+    check_keys(item, {"name", "bound"});
+    const std::string dim_name = text(item, "name");
+    const int64_t bound = integer(item, "bound", 0, false);
+    symbols_.emplace(dim_name, static_cast<int32_t>(g_.symbols.size()));
+    if (good_) {
+      r_.add_symbol(dim_name, bound, {nullptr, 0});
+    } else {
+      g_.symbols.push_back({dim_name, 0});
+    }
+  }
+
+  void shape(const Item& item, ir::Extents& shape) {
+    const Value* v = member(item, "shape", Kind::list, "a list of extents");
+    if (v == nullptr) return;
+    if (v->items.size() > kMaxRank) {
+      fail("shape", "E-LIMIT", "at most 8 extents", std::to_string(v->items.size()));
+      return;
+    }
+    for (const Value& e : v->items) {
+      ir::Extent& extent = shape[shape.rank++];
+      if (e.kind == Kind::integer) {
+        extent.bound = e.integer;
+        continue;
+      }
+      const auto it = e.kind == Kind::string ? symbols_.find(e.text) : symbols_.end();
+      if (it == symbols_.end()) {
+        fail("shape", e.kind == Kind::string ? "E-REFERENCE" : "E-JSON",
+             "an integer or the name of a dim", describe(e));
+        return;
+      }
+      extent = {g_.symbols[static_cast<size_t>(it->second)].bound, it->second};
+    }
+  }
+
+  void input(const Item& item) {
+    begin("inputs", static_cast<int64_t>(g_.inputs.size()), "input");
+    const std::string input_name = text(item, "name");
+    if (!input_name.empty()) title_ = input_name;
+    ir::Value v;
+    v.role = choice(item, "role", Role::tensor);
+    const auto keys = ir::input_keys(v.role);
+    if (good_ && keys.empty()) fail("role", "E-ROLE", "a role that an input can have", "value");
+    if (good_) {
+      std::vector<std::string_view> allowed{"name", "role"};
+      for (ir::InputKey k : keys) allowed.push_back(ir::name(k));
+      check_keys(item, allowed);
+      for (ir::InputKey k : keys) input_key(item, k, v);
+    }
+    const size_t before = g_.values.size();
+    if (good_) {
+      r_.add_input(input_name, std::move(v), {nullptr, 0});
+    } else {
+      v.faulty = true;
+      v.input = static_cast<int32_t>(g_.inputs.size());
+      g_.values.push_back(std::move(v));
+      g_.inputs.push_back({input_name, static_cast<int32_t>(before), {nullptr, 0}});
+      g_.values.back().uses = 1;  // one mistake, one finding: it is not also unused
+    }
+    names_.emplace(input_name, static_cast<int32_t>(before));
+  }
+
+  void input_key(const Item& item, ir::InputKey k, ir::Value& v) {
+    const bool weights = v.role == Role::weights || v.role == Role::weight_pointers;
+    switch (k) {
+      case ir::InputKey::shape:
+        return shape(item, v.shape);
+      case ir::InputKey::dtype:
+        v.dtype = choice(item, "dtype", v.dtype);
+        return;
+      case ir::InputKey::format: {
+        const int w = word(
+            item, "format", [](int i) { return name(static_cast<Format>(i)); }, weights);
+        if (w >= 0) v.scaled = ir::ScaledType{.format = static_cast<Format>(w)};
+        return;
+      }
+      case ir::InputKey::layout:
+        scaled_key(item, "layout", v, [&] {
+          v.scaled->layout = choice(item, "layout", v.scaled->layout);
+        });
+        return;
+      case ir::InputKey::axis:
+        scaled_key(item, "axis", v, [&] { v.scaled->axis = choice(item, "axis", v.scaled->axis); });
+        return;
+      case ir::InputKey::storage:
+        scaled_key(item, "storage", v, [&] {
+          v.scaled->storage = choice(item, "storage", v.scaled->storage);
+        });
+        return;
+      case ir::InputKey::major:
+        v.major = choice(item, "major", v.major);
+        return;
+      case ir::InputKey::form:
+        v.form = choice(item, "form", v.form);
+        return;
+      case ir::InputKey::row_alignment:
+        v.row_alignment = integer(item, "row_alignment", 1, true);
+        return;
+      case ir::InputKey::strides:
+        v.strides = strides(item);
+        return;
+      case ir::InputKey::alignment:
+        v.alignment = integer(item, "alignment", 16, true);
+        return;
+    }
+  }
+
+  // A key that only quantised tensors have: null otherwise.
+  template <class F>
+  void scaled_key(const Item& item, std::string_view key, const ir::Value& v, F&& set) {
+    if (v.scaled) return set();
+    const Value* given = item.find(key);
+    if (given == nullptr || given->kind == Kind::null || !good_) return;
+    fail(key, "E-ATTRIBUTE", "null: there is no format", describe(*given));
+  }
+
+  // "x", "%3", "%3.row". kNone, with a finding, when there is no such value.
+  int32_t reference(const std::string& text, std::string_view key) {
+    if (!text.empty() && text[0] == '%') return result(text, key);
+    const auto it = names_.find(text);
+    if (it != names_.end()) return it->second;
+    std::vector<std::string_view> all;
+    for (const auto& [n, v] : names_) all.push_back(n);
+    const std::string_view near = all.size() <= 1000 ? nearest(text, all) : "";
+    fail(key, "E-REFERENCE", "the name of an input or %node", "\"" + text.substr(0, 64) + "\"",
+         near.empty() ? "" : "did you mean '" + std::string(near) + "'?");
+    return kNone;
+  }
+
+  int32_t result(const std::string& text, std::string_view key) {
+    const size_t dot = text.find('.');
+    const std::string_view digits = std::string_view(text).substr(1, dot == std::string::npos ? dot : dot - 1);
+    const std::string_view port = dot == std::string::npos ? "" : std::string_view(text).substr(dot + 1);
+    int64_t number = -1;
+    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    const bool plain = end.ec == std::errc() && end.ptr == digits.data() + digits.size() &&
+                       (digits.size() == 1 || digits[0] != '0');
+    if (!plain || number < 0 || number >= static_cast<int64_t>(g_.nodes.size())) {
+      const bool forward = plain && number < static_cast<int64_t>(d_.nodes.size());
+      fail(key, "E-REFERENCE",
+           g_.nodes.empty() ? "an input" : "%0 .. %" + std::to_string(g_.nodes.size() - 1),
+           "\"" + text.substr(0, 64) + "\"", forward ? "a node may only use earlier ones" : "");
+      return kNone;
+    }
+    const ir::Node& n = g_.nodes[static_cast<size_t>(number)];
+    for (size_t p = 0; p < n.op->results.size(); ++p) {
+      if (n.op->results[p].name == port) return n.first_result + static_cast<int32_t>(p);
+    }
+    std::string wanted;
+    for (const ir::ResultRecord& r : n.op->results) {
+      wanted += (wanted.empty() ? "" : ", ") + text.substr(0, dot) +
+                (r.name[0] != 0 ? "." + std::string(r.name) : "");
+    }
+    fail(key, "E-REFERENCE", wanted, "\"" + text.substr(0, 64) + "\"");
+    return kNone;
+  }
+
+  void node(const Item& item) {
+    begin("nodes", static_cast<int64_t>(g_.nodes.size()), "node");
+    const std::string op_name = text(item, "op");
+    const ir::OpRecord* op = ir::find_op(op_name);
+    if (op == nullptr) {
+      std::vector<std::string_view> all;
+      for (const ir::OpRecord* r : ir::all_ops()) all.push_back(r->name);
+      const std::string_view near = nearest(op_name, all);
+      if (good_) {
+        fail("op", "E-OP", "an op of this library", "\"" + op_name.substr(0, 64) + "\"",
+             near.empty() ? "" : "did you mean '" + std::string(near) + "'?");
+      }
+      placeholder(item);
+      return;
+    }
+    title_ = op->name;
+    std::vector<std::string_view> allowed{"op"};
+    if (!op->is_root) allowed.push_back("in");
+    for (const ir::FieldRecord& f : op->fields) allowed.push_back(f.name);
+    check_keys(item, allowed);
+    int32_t in = kNone;
+    if (!op->is_root) {
+      const Value* v = member(item, "in", Kind::string, "a value");
+      if (v != nullptr) in = reference(v->text, "in");
+      if (in != kNone && g_.values[static_cast<size_t>(in)].role != Role::value) {
+        fail("in", "E-ROLE", "value", ir::value_text(g_, g_.values[static_cast<size_t>(in)]));
+        in = kNone;
+      }
+    }
+    std::vector<ir::FieldValue> fields;
+    for (const ir::FieldRecord& f : op->fields) fields.push_back(field(item, f));
+    r_.add_node(*op, in, fields, {nullptr, 0});
+  }
+
+  // A node whose op is unknown stands for itself, so that later numbers keep their meaning and its
+  // operands count as used.
+  void placeholder(const Item& item) {
+    const bool was_good = good_;
+    for (const auto& [key, v] : item.members) {
+      const auto it = v.kind == Kind::string ? names_.find(v.text) : names_.end();
+      if (it != names_.end()) ++g_.values[static_cast<size_t>(it->second)].uses;
+    }
+    good_ = was_good;
+    static const ir::OpRecord* const any = ir::find_op("quantize");
+    std::vector<ir::FieldValue> fields(any->fields.size());
+    ir::FieldValue broken;
+    broken.kind = ir::FieldValue::Kind::value;
+    fields.assign(any->fields.size(), broken);
+    r_.add_node(*any, kNone, fields, {nullptr, 0});
+  }
+
+  // A field that cannot be read is a value that is not there: the node is faulty, with the one
+  // finding that was made here.
+  ir::FieldValue field(const Item& item, const ir::FieldRecord& record) {
+    ir::FieldValue broken;
+    broken.kind = ir::FieldValue::Kind::value;
+    const Value* v = item.find(record.name);
+    if (v == nullptr) {
+      if (!record.must_give) return record.initial;
+      fail(record.name, "E-KEY", "a value", "no such key");
+      return broken;
+    }
+    if (v->kind == Kind::null) {
+      if (!record.is_required) return {};
+      fail(record.name, "E-JSON", "a value", "null");
+      return broken;
+    }
+    ir::FieldValue f;
+    f.kind = record.kind;
+    return convert(*v, record, f) ? f : broken;
+  }
+
+  bool convert(const Value& v, const ir::FieldRecord& record, ir::FieldValue& f) {
+    using FieldKind = ir::FieldValue::Kind;
+    const auto bad = [&](std::string_view wanted) {
+      fail(record.name, "E-JSON", std::string(wanted), describe(v));
+      return false;
+    };
+    switch (record.kind) {
+      case FieldKind::value:
+        if (v.kind != Kind::string) return bad("a value");
+        f.value = reference(v.text, record.name);
+        return f.value != kNone;
+      case FieldKind::number:
+        return number(v, record, f);
+      case FieldKind::real: {
+        double x = 0;
+        if (!real(v, x, false)) return bad("a number");
+        f.real = static_cast<float>(x);
+        if (std::isinf(f.real) && !std::isinf(x)) return bad("a number that fits in f32");
+        return true;
+      }
+      case FieldKind::integer:
+        if (v.kind != Kind::integer) return bad("an integer");
+        f.integer = v.integer;
+        return true;
+      case FieldKind::flag:
+        if (v.kind != Kind::flag) return bad("true or false");
+        f.integer = v.integer;
+        return true;
+      case FieldKind::choice: {
+        if (v.kind != Kind::string) return bad("a word");
+        f.integer = word_of(v, record.name, record.word);
+        return f.integer >= 0;
+      }
+      case FieldKind::none:
+        break;
+    }
+    return false;
+  }
+
+  static bool real(const Value& v, double& x, bool allow_nan) {
+    if (v.kind == Kind::integer || v.kind == Kind::real) {
+      x = v.real;
+      return true;
+    }
+    if (v.kind != Kind::string) return false;
+    if (v.text == "inf" || v.text == "-inf") {
+      x = std::numeric_limits<double>::infinity() * (v.text[0] == '-' ? -1 : 1);
+      return true;
+    }
+    x = std::numeric_limits<double>::quiet_NaN();
+    return allow_nan && v.text == "nan";
+  }
+
+  bool number(const Value& v, const ir::FieldRecord& record, ir::FieldValue& f) {
+    if (v.kind == Kind::object && v.key == "value" && v.items.size() == 1 &&
+        v.items[0].kind == Kind::string) {
+      f.kind = ir::FieldValue::Kind::value;
+      f.value = reference(v.items[0].text, record.name);
+      return f.value != kNone;
+    }
+    if (real(v, f.number, true)) return true;
+    fail(record.name, "E-JSON", "a number, \"inf\", \"-inf\", \"nan\" or {\"value\": ...}",
+         describe(v));
+    return false;
+  }
+
+  void output(const Item& item) {
+    begin("outputs", static_cast<int64_t>(g_.outputs.size()), "output");
+    check_keys(item, {"name", "value", "dtype", "tail", "strides", "alignment"});
+    const std::string output_name = text(item, "name");
+    if (!output_name.empty()) title_ = output_name;
+    const Value* v = member(item, "value", Kind::string, "a value");
+    const int32_t value = v == nullptr ? kNone : reference(v->text, "value");
+    Maybe<DType> dtype;
+    const int w = word(
+        item, "dtype", [](int i) { return name(static_cast<DType>(i)); }, true);
+    if (w >= 0) dtype = static_cast<DType>(w);
+    const Tail tail = choice(item, "tail", Tail::leave, true);
+    r_.add_output(output_name, value, dtype, tail, strides(item),
+                  integer(item, "alignment", 16, true), {nullptr, 0});
+  }
+
+  const Document& d_;
+  ir::Recording& r_;
+  ir::Graph& g_;
+  std::unordered_map<std::string, int32_t> names_;
+  std::unordered_map<std::string, int32_t> symbols_;
+  ir::Place place_;
+  std::string title_;
+  bool good_ = true;
+};
+
+bool check_top(const Document& d, base::Diagnostics& findings) {
+  const auto fail = [&](std::string_view code, std::string key, std::string wanted,
+                        std::string got) {
+    std::string message = "wanted " + wanted + ", got " + got;
+    findings.add({.code = code,
+                  .op = "text",
+                  .field = key,
+                  .wanted = std::move(wanted),
+                  .got = std::move(got),
+                  .message = std::move(message),
+                  .where = "/" + key});
+  };
+  const std::string version = std::to_string(ir::kJsonVersion);
+  if (!d.has_version) {
+    fail("E-VERSION", "cohort", version, "no such key");
+  } else if (d.version.kind != Kind::integer || d.version.integer != ir::kJsonVersion) {
+    fail("E-VERSION", "cohort", version, describe(d.version));
+  }
+  if (!d.has_name || d.name.kind != Kind::string) {
+    fail(d.has_name ? "E-JSON" : "E-KEY", "name", "a string",
+         d.has_name ? describe(d.name) : "no such key");
+  }
+  constexpr std::array kNames{"dims", "inputs", "nodes", "outputs"};
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (!d.has_list[i]) fail("E-KEY", kNames[i], "a list", "no such key");
+  }
+  return findings.empty();
+}
+
+}  // namespace
+
+bool read(std::string_view text, const JsonLimits& limits, ir::Recording& recording,
+          base::Diagnostics& findings, ErrorKind& kind) {
+  Document document;
+  if (!parse(text, limits, document, findings, kind)) return false;
+  if (!check_top(document, findings)) return false;
+  recording.graph().name = document.name.text;
+  Reader(document, recording).run();
+  return true;
+}
+
+}  // namespace cohort::json

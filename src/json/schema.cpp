@@ -1,0 +1,2 @@
+#include <cohort/json.h>
+namespace cohort { std::string_view json_schema() noexcept { return {}; } }

@@ -1,0 +1,256 @@
+#include "json/tree.h"
+
+#include <unordered_set>
+
+#include <nlohmann/json.hpp>
+
+namespace cohort::json {
+
+const Value* Item::find(std::string_view key) const {
+  for (const auto& [name, value] : members) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
+std::string describe(const Value& v) {
+  switch (v.kind) {
+    case Value::Kind::null:
+      return "null";
+    case Value::Kind::flag:
+      return v.integer != 0 ? "true" : "false";
+    case Value::Kind::integer:
+      return std::to_string(v.integer);
+    case Value::Kind::real:
+      return v.text;
+    case Value::Kind::string:
+      return "\"" + v.text.substr(0, 64) + "\"";
+    case Value::Kind::list:
+      return "a list";
+    case Value::Kind::object:
+      return "an object";
+  }
+  return {};
+}
+
+namespace {
+
+using Sax = nlohmann::json_sax<nlohmann::json>;
+constexpr std::string_view kLists[] = {"dims", "inputs", "nodes", "outputs"};
+
+// Follows the events through the five levels of the format: document, list, item, list or object
+// of an item, its scalars. Stops at the first thing that stands where nothing may.
+class Handler : public Sax {
+ public:
+  Handler(const JsonLimits& limits, Document& document, base::Diagnostics& findings)
+      : limits_(limits), d_(document), findings_(findings) {}
+
+  bool is_syntax_error = false;
+
+  bool null() override { return scalar({}); }
+  bool boolean(bool v) override {
+    Value x;
+    x.kind = Value::Kind::flag;
+    x.integer = v ? 1 : 0;
+    return scalar(std::move(x));
+  }
+  bool number_integer(number_integer_t v) override { return integer(v); }
+  bool number_unsigned(number_unsigned_t v) override {
+    if (v > static_cast<uint64_t>(INT64_MAX)) {
+      return fail("E-JSON", "an integer of 63 bits", std::to_string(v));
+    }
+    return integer(static_cast<int64_t>(v));
+  }
+  bool number_float(number_float_t v, const string_t& text) override {
+    if (text.find_first_of(".eE") == std::string::npos) {
+      return fail("E-JSON", "an integer of 63 bits", text.substr(0, 64));
+    }
+    Value x;
+    x.kind = Value::Kind::real;
+    x.real = v;
+    x.text = text.substr(0, 64);
+    return scalar(std::move(x));
+  }
+  bool string(string_t& v) override {
+    Value x;
+    x.kind = Value::Kind::string;
+    x.text = std::move(v);
+    return scalar(std::move(x));
+  }
+  bool binary(binary_t&) override { return false; }
+
+  bool start_object(std::size_t) override {
+    if (!enter()) return false;
+    if (depth_ == 1) return true;
+    if (depth_ == 3 && list_ != nullptr) {
+      if (static_cast<int64_t>(list_->size()) >= limits_.max_nodes) {
+        return fail("E-LIMIT", "at most " + std::to_string(limits_.max_nodes) + " items", "more");
+      }
+      list_->emplace_back();
+      keys_.clear();
+      return true;
+    }
+    if (depth_ == 4 && list_ != nullptr) return open(Value::Kind::object);
+    return fail("E-JSON", "no object here", "an object");
+  }
+  bool start_array(std::size_t) override {
+    if (!enter()) return false;
+    if (depth_ == 2 && list_ != nullptr) return true;
+    if (depth_ == 4 && list_ != nullptr) return open(Value::Kind::list);
+    return fail("E-JSON", depth_ == 1 ? "an object" : "no list here", "a list");
+  }
+  bool end_object() override { return leave(); }
+  bool end_array() override { return leave(); }
+
+  bool key(string_t& k) override {
+    if (depth_ == 1) return top_key(k);
+    if (depth_ == 3) {
+      if (!keys_.insert(k).second) {
+        member_ = k;
+        return fail("E-KEY", "one '" + k + "'", "two");
+      }
+      list_->back().members.emplace_back(k, Value{});
+      member_ = k;
+      return true;
+    }
+    if (depth_ == 4 && nested_ != nullptr && nested_->key.empty() && !k.empty()) {
+      nested_->key = k;
+      return true;
+    }
+    return fail("E-KEY", "one member", "'" + k + "'");
+  }
+
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception& e) override {
+    is_syntax_error = true;
+    const std::string what = e.what();
+    const size_t cut = what.find("syntax error");
+    findings_.add({.code = "E-JSON",
+                   .op = "text",
+                   .got = "byte " + std::to_string(position),
+                   .message = "no JSON at byte " + std::to_string(position) + ": " +
+                              (cut == std::string::npos ? what : what.substr(cut)).substr(0, 200)});
+    return false;
+  }
+
+ private:
+  bool fail(std::string_view code, std::string wanted, std::string got) {
+    std::string message = "wanted " + wanted + ", got " + got;
+    findings_.add({.code = code,
+                   .op = "text",
+                   .wanted = std::move(wanted),
+                   .got = std::move(got),
+                   .message = std::move(message),
+                   .where = path()});
+    return false;
+  }
+
+  std::string path() const {
+    std::string p;
+    if (!top_.empty()) p += "/" + top_;
+    if (list_ != nullptr && depth_ >= 3 && !list_->empty()) {
+      p += "/" + std::to_string(list_->size() - 1);
+      if (!member_.empty()) p += "/" + member_;
+    }
+    return p.empty() ? "/" : p;
+  }
+
+  bool enter() {
+    if (++depth_ <= limits_.max_depth) return true;
+    return fail("E-LIMIT", "a depth of at most " + std::to_string(limits_.max_depth), "more");
+  }
+
+  bool leave() {
+    if (depth_ == 4) nested_ = nullptr;
+    if (depth_ == 3) member_.clear();
+    --depth_;
+    return true;
+  }
+
+  bool top_key(const std::string& k) {
+    top_ = k.substr(0, 64);
+    member_.clear();
+    list_ = nullptr;
+    bool* seen = nullptr;
+    std::vector<Item>* lists[] = {&d_.dims, &d_.inputs, &d_.nodes, &d_.outputs};
+    for (int i = 0; i < 4; ++i) {
+      if (k != kLists[i]) continue;
+      list_ = lists[i];
+      seen = &d_.has_list[i];
+    }
+    if (k == "cohort") seen = &d_.has_version;
+    if (k == "name") seen = &d_.has_name;
+    if (seen == nullptr) {
+      return fail("E-KEY", "cohort, name, dims, inputs, nodes or outputs", "'" + top_ + "'");
+    }
+    if (*seen) return fail("E-KEY", "one '" + k + "'", "two");
+    *seen = true;
+    return true;
+  }
+
+  bool integer(int64_t v) {
+    Value x;
+    x.kind = Value::Kind::integer;
+    x.integer = v;
+    x.real = static_cast<double>(v);
+    return scalar(std::move(x));
+  }
+
+  bool open(Value::Kind kind) {
+    nested_ = &list_->back().members.back().second;
+    nested_->kind = kind;
+    return true;
+  }
+
+  bool scalar(Value v) {
+    if (depth_ == 1 && list_ == nullptr) {
+      (top_ == "cohort" ? d_.version : d_.name) = std::move(v);
+      return true;
+    }
+    if (depth_ == 3) {
+      list_->back().members.back().second = std::move(v);
+      return true;
+    }
+    if (depth_ == 4 && nested_ != nullptr) {
+      if (nested_->items.size() >= 64) return fail("E-LIMIT", "at most 64 entries", "more");
+      nested_->items.push_back(std::move(v));
+      return true;
+    }
+    return fail("E-JSON", depth_ == 0 ? "an object" : depth_ == 1 ? "a list" : "an object",
+                describe(v));
+  }
+
+  const JsonLimits& limits_;
+  Document& d_;
+  base::Diagnostics& findings_;
+  int32_t depth_ = 0;
+  std::string top_;
+  std::string member_;
+  std::vector<Item>* list_ = nullptr;
+  Value* nested_ = nullptr;
+  std::unordered_set<std::string> keys_;
+};
+
+}  // namespace
+
+bool parse(std::string_view text, const JsonLimits& limits, Document& document,
+           base::Diagnostics& findings, ErrorKind& kind) {
+  kind = ErrorKind::invalid_graph;
+  if (static_cast<int64_t>(text.size()) > limits.max_bytes) {
+    const std::string wanted = "at most " + std::to_string(limits.max_bytes) + " bytes";
+    findings.add({.code = "E-LIMIT",
+                  .op = "text",
+                  .wanted = wanted,
+                  .got = std::to_string(text.size()) + " bytes",
+                  .message = "wanted " + wanted + ", got " + std::to_string(text.size()),
+                  .where = "/"});
+    kind = ErrorKind::limit;
+    return false;
+  }
+  Handler handler(limits, document, findings);
+  const bool good = nlohmann::json::sax_parse(text.begin(), text.end(), &handler);
+  if (handler.is_syntax_error) kind = ErrorKind::file;
+  return good && findings.empty();
+}
+
+}  // namespace cohort::json
