@@ -17,10 +17,12 @@ function(cohort_isa_objects name)
   foreach(isa v1 v3 v4)
     set(target ${name}_isa_${isa})
     add_library(${target} OBJECT ${ARGN})
-    target_compile_options(${target} PRIVATE -march=${COHORT_ISA_MARCH_${isa}})
+    # -O3 in every build type: speed is what these files are for.
+    target_compile_options(${target} PRIVATE -march=${COHORT_ISA_MARCH_${isa}} -O3)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       # A unique symbol is merged process-wide even where it is local to an object.
-      target_compile_options(${target} PRIVATE -fno-gnu-unique)
+      # It also warns of its own AVX-512 header (GCC bug 105593).
+      target_compile_options(${target} PRIVATE -fno-gnu-unique -Wno-maybe-uninitialized)
     endif()
     target_compile_definitions(${target} PRIVATE COHORT_ISA=${isa} Eigen=Eigen_${isa})
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include

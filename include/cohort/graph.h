@@ -82,8 +82,8 @@ class Maybe {
       if (has_) value_.~T();
     }
   }
-  explicit operator bool() const noexcept { return has_; }     ///< True when it was given.
-  const T& operator*() const noexcept { return value_; }  ///< The value; only when it was given.
+  explicit operator bool() const noexcept { return has_; }  ///< True when it was given.
+  const T& operator*() const noexcept { return value_; }    ///< The value; only when it was given.
 
  private:
   bool has_;
@@ -97,7 +97,7 @@ class Maybe {
 template <class T>
 class Required {
  public:
-  constexpr Required(T value) noexcept : value_(value) {}  // NOLINT: a value stands for itself
+  constexpr Required(T value) noexcept : value_(value) {}    // NOLINT: a value stands for itself
   constexpr T operator*() const noexcept { return value_; }  ///< The value.
 
  private:
@@ -130,20 +130,22 @@ concept Op = requires {
 };
 /// An op that begins a chain: give it to Builder::add.
 template <class T>
-concept RootOp = Op<T> && requires { requires T::is_root; };
+concept RootOp = Op<T> && requires {
+  requires T::is_root;
+};
 /// An op that continues a chain: give it to Value::then.
 template <class T>
 concept EpilogueOp = Op<T> && !RootOp<T>;
 
-#define COHORT_HANDLE(Name, Base, kRoleName)                          \
-  class Name : public Base {                                          \
-   public:                                                            \
+#define COHORT_HANDLE(Name, Base, kRoleName)                        \
+  class Name : public Base {                                        \
+   public:                                                          \
     static constexpr Role role = Role::kRoleName; /**< Its role. */ \
-    Name() = delete;                                                  \
-                                                                      \
-   private:                                                           \
-    friend struct detail::Access;                                     \
-    using Base::Base;                                                 \
+    Name() = delete;                                                \
+                                                                    \
+   private:                                                         \
+    friend struct detail::Access;                                   \
+    using Base::Base;                                               \
   }
 /// A stored plain tensor.
 COHORT_HANDLE(Tensor, Broadcastable, tensor);
@@ -232,7 +234,7 @@ class WeightOperand : public Handle {
 /// A scalar operand: by value, or a Scalar of the graph. NaN is allowed by value.
 class ScalarArg {
  public:
-  ScalarArg(double value) noexcept : value_(value) {}        // NOLINT: a number stands here
+  ScalarArg(double value) noexcept : value_(value) {}            // NOLINT: a number stands here
   ScalarArg(const Scalar& handle) noexcept : handle_(handle) {}  // NOLINT
 
  private:
@@ -249,12 +251,12 @@ struct TensorOptions {
 
 /// How a quantised tensor and its scales lie in memory.
 struct ScaledOptions {
-  Maybe<DType> element{};              ///< e5m2 in place of e4m3, for the fp8_* formats.
-  Maybe<ScaleLayout> layout{};         ///< Default: linear for f32 scales, else tiled_128x4.
-  Axes axis = Axes::row;               ///< Blocks along features (row) or along tokens (col).
+  Maybe<DType> element{};                    ///< e5m2 in place of e4m3, for the fp8_* formats.
+  Maybe<ScaleLayout> layout{};               ///< Default: linear for f32 scales, else tiled_128x4.
+  Axes axis = Axes::row;                     ///< Blocks along features (row) or along tokens (col).
   ColStorage storage = ColStorage::as_rows;  ///< Where elements of `col` blocks stand.
-  Strides strides{};                   ///< Element strides; empty: packed.
-  int64_t alignment = 16;              ///< Byte alignment of elements and of scales.
+  Strides strides{};                         ///< Element strides; empty: packed.
+  int64_t alignment = 16;                    ///< Byte alignment of elements and of scales.
 };
 
 /// How weights lie in memory.
@@ -268,8 +270,9 @@ struct WeightOptions {
 
 /// What is known of a groups input.
 struct GroupOptions {
-  DType dtype = DType::i32;   ///< i32 or i64.
-  int64_t row_alignment = 1;  ///< Every group has a multiple of this many rows, the caller promises.
+  DType dtype = DType::i32;  ///< i32 or i64.
+  int64_t row_alignment =
+      1;  ///< Every group has a multiple of this many rows, the caller promises.
 };
 
 /// How an output is stored.
@@ -364,12 +367,10 @@ class COHORT_API Builder {
   [[nodiscard]] ColVec col_input(std::string_view name, Dim features, DType dtype = DType::f32,
                                  Where where = Where::here()) noexcept;
   /// One number a group or expert: f32 or bf16.
-  [[nodiscard]] GroupVec group_input(std::string_view name, int64_t count,
-                                     DType dtype = DType::f32,
+  [[nodiscard]] GroupVec group_input(std::string_view name, int64_t count, DType dtype = DType::f32,
                                      Where where = Where::here()) noexcept;
   /// One row of features a group or expert {E, N}: f32, f16 or bf16.
-  [[nodiscard]] GroupMat group_matrix(std::string_view name, Shape shape,
-                                      DType dtype = DType::f32,
+  [[nodiscard]] GroupMat group_matrix(std::string_view name, Shape shape, DType dtype = DType::f32,
                                       Where where = Where::here()) noexcept;
   /// One number in memory: f32, bf16, i32 or i64.
   [[nodiscard]] Scalar scalar(std::string_view name, DType dtype = DType::f32,
@@ -411,10 +412,8 @@ class COHORT_API Recorder {
   void put_choice(int word) noexcept;
   void put_none() noexcept;
   template <class E>
-    requires std::is_enum_v<E>
-  void put(E value) noexcept {
-    put_choice(static_cast<int>(value));
-  }
+  requires std::is_enum_v<E>
+  void put(E value) noexcept { put_choice(static_cast<int>(value)); }
   template <class T>
   void put(const Required<T>& value) noexcept {
     put(*value);

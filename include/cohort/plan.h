@@ -26,13 +26,15 @@ class ListView {
  public:
   constexpr ListView() = default;
   constexpr ListView(std::initializer_list<T> list)  // NOLINT: lives as long as the call
-      : data_(list.begin()), size_(static_cast<int64_t>(list.size())) {}
+      : size_(static_cast<int64_t>(list.size())) {
+    data_ = list.begin();
+  }
   constexpr ListView(const T* data, int64_t size) : data_(data), size_(size) {}  ///< An array.
   template <class C>
-    requires requires(const C& c) {
-      static_cast<const T*>(c.data());
-      c.size();
-    }
+  requires requires(const C& c) {
+    static_cast<const T*>(c.data());
+    c.size();
+  }
   constexpr ListView(const C& container)  // NOLINT: any container stands for its items
       : data_(container.data()), size_(static_cast<int64_t>(container.size())) {}
   [[nodiscard]] constexpr int64_t size() const { return size_; }          ///< Number of items.
@@ -85,13 +87,13 @@ class COHORT_API Device {
 
 /// What a plan must hold to. An engine honours each option or declines.
 struct PlanOptions {
-  bool deterministic = false;              ///< Equal bits in every run.
-  bool batch_invariant = false;            ///< A row's bits do not depend on the other rows.
-  int32_t sm_limit = 0;                    ///< Use at most this many SMs (cores); 0: all.
-  int64_t workspace_limit = -1;            ///< Bytes of workspace at the bound; -1: any.
-  bool allow_approx_reciprocal = false;    ///< Quantize may use norm * rcp.approx.
-  int64_t expected_rows = 0;               ///< Hint: rows an expert; 0: unknown. May be ignored.
-  std::string_view engine{};               ///< Only this engine; empty: the best.
+  bool deterministic = false;            ///< Equal bits in every run.
+  bool batch_invariant = false;          ///< A row's bits do not depend on the other rows.
+  int32_t sm_limit = 0;                  ///< Use at most this many SMs (cores); 0: all.
+  int64_t workspace_limit = -1;          ///< Bytes of workspace at the bound; -1: any.
+  bool allow_approx_reciprocal = false;  ///< Quantize may use norm * rcp.approx.
+  int64_t expected_rows = 0;             ///< Hint: rows an expert; 0: unknown. May be ignored.
+  std::string_view engine{};             ///< Only this engine; empty: the best.
 };
 
 /// One engine's "no": the constraint, what it wants and what the graph has.
@@ -104,14 +106,14 @@ struct Refusal {
 
 /// One tensor that a plan wants memory for. Graph::tensor_name gives its name.
 struct TensorInfo {
-  DType dtype;                  ///< Element type.
-  int32_t rank;                 ///< Rank of the stored tensor.
-  int64_t shape[kMaxRank];      ///< Extents, at the sizes asked for.
-  int64_t strides[kMaxRank];    ///< Strides in elements that bind expects.
-  int64_t bytes;                ///< Bytes from the first to the last element, inclusive.
-  int64_t alignment;            ///< Byte alignment that bind demands.
-  bool is_output;               ///< Written by the plan.
-  bool is_scale;                ///< Scale factors of the tensor before it.
+  DType dtype;                ///< Element type.
+  int32_t rank;               ///< Rank of the stored tensor.
+  int64_t shape[kMaxRank];    ///< Extents, at the sizes asked for.
+  int64_t strides[kMaxRank];  ///< Strides in elements that bind expects.
+  int64_t bytes;              ///< Bytes from the first to the last element, inclusive.
+  int64_t alignment;          ///< Byte alignment that bind demands.
+  bool is_output;             ///< Written by the plan.
+  bool is_scale;              ///< Scale factors of the tensor before it.
 };
 
 class Execution;
@@ -136,7 +138,8 @@ class COHORT_API Plan {
   /// The i-th tensor at the bound of every named extent.
   [[nodiscard]] TensorInfo tensor(int32_t i) const noexcept;
   /// The i-th tensor at actual sizes; E-SIZE when a size is unknown, missing or above its bound.
-  [[nodiscard]] Result<TensorInfo> tensor(int32_t i, const Graph& graph, Sizes sizes) const noexcept;
+  [[nodiscard]] Result<TensorInfo> tensor(int32_t i, const Graph& graph,
+                                          Sizes sizes) const noexcept;
   /// Bytes of workspace at the bound; 256-byte aligned memory of the caller.
   [[nodiscard]] int64_t workspace_bytes() const noexcept;
   /// Bytes of workspace at actual sizes.

@@ -14,7 +14,8 @@ namespace io {
 struct TensorFileData;
 }  // namespace io
 
-/// The tensors of a file, in memory that this object owns: 64-byte aligned, packed. Copies share it.
+/// The tensors of a file, in memory that this object owns: 64-byte aligned, packed. Copies share
+/// it.
 class COHORT_API TensorFile {
  public:
   TensorFile(const TensorFile& other) noexcept;             ///< Shares the tensors.
@@ -25,8 +26,8 @@ class COHORT_API TensorFile {
   /// length, gaps, overlaps, sizes that do not match shapes, duplicate names.
   static Result<TensorFile> read(std::string_view path) noexcept;
 
-  [[nodiscard]] int32_t size() const noexcept;                     ///< Number of tensors.
-  [[nodiscard]] std::string_view name(int32_t i) const noexcept;   ///< Name; `i` in [0, size()).
+  [[nodiscard]] int32_t size() const noexcept;                       ///< Number of tensors.
+  [[nodiscard]] std::string_view name(int32_t i) const noexcept;     ///< Name; `i` in [0, size()).
   [[nodiscard]] int32_t find(std::string_view name) const noexcept;  ///< Index, or -1.
   /// The tensor as `dtype`. U8 stands for any 8-bit type and, with twice the last extent, for
   /// e2m1; otherwise a different type is E-DTYPE.

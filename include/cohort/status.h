@@ -90,7 +90,7 @@ namespace detail {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) noexcept : ok_(true), value_(std::move(value)) {}           // NOLINT: implicit
+  Result(T value) noexcept : ok_(true), value_(std::move(value)) {}  // NOLINT: implicit
   Result(Findings findings) noexcept : ok_(false), findings_(std::move(findings)) {}  // NOLINT
   Result(const Result& other) : ok_(other.ok_) {
     if (ok_) {
@@ -122,7 +122,7 @@ class [[nodiscard]] Result {
   explicit operator bool() const noexcept { return ok_; }
   /// The value. Ends the program with the findings on stderr when there is none.
   T& operator*() & { return *checked(); }
-  const T& operator*() const& { return *checked(); }  ///< The value; see above.
+  const T& operator*() const& { return *checked(); }    ///< The value; see above.
   T&& operator*() && { return std::move(*checked()); }  ///< The value; see above.
   T* operator->() { return checked(); }                 ///< The value; see above.
   const T* operator->() const { return checked(); }     ///< The value; see above.
@@ -151,7 +151,7 @@ class [[nodiscard]] Result<void> {
  public:
   Result() noexcept : ok_(true) {}
   Result(Findings findings) noexcept : ok_(false), findings_(std::move(findings)) {}  // NOLINT
-  explicit operator bool() const noexcept { return ok_; }          ///< True on success.
+  explicit operator bool() const noexcept { return ok_; }                 ///< True on success.
   [[nodiscard]] Findings findings() const noexcept { return findings_; }  ///< Why it failed.
 
  private:

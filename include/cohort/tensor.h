@@ -49,7 +49,7 @@ struct TensorView {
 class Stream {
  public:
   constexpr Stream() = default;
-  constexpr explicit Stream(void* handle) : handle_(handle) {}        ///< Wraps a CUstream.
+  constexpr explicit Stream(void* handle) : handle_(handle) {}      ///< Wraps a CUstream.
   [[nodiscard]] constexpr void* handle() const { return handle_; }  ///< The wrapped CUstream.
 
  private:

@@ -89,9 +89,9 @@ enum class Packing : uint8_t { split, interleaved, bands8, bands32 };
 
 /// Element type and family facts of a format. Widths in elements; 0 means no fixed block.
 struct FormatInfo {
-  DType element;   ///< Default element type (fp8_* formats may choose e5m2 instead).
-  DType scale;     ///< Type of a scale factor.
-  int32_t block;   ///< Elements along K that share a scale: 32, 16, 128, or 0 (per row, tensor).
+  DType element;  ///< Default element type (fp8_* formats may choose e5m2 instead).
+  DType scale;    ///< Type of a scale factor.
+  int32_t block;  ///< Elements along K that share a scale: 32, 16, 128, or 0 (per row, tensor).
 };
 
 /// Facts of a format.
@@ -101,18 +101,18 @@ struct FormatInfo {
 
 /// The word for a type as it stands in JSON and messages ("e4m3"); empty for an unknown value.
 [[nodiscard]] COHORT_API std::string_view name(DType value) noexcept;
-[[nodiscard]] COHORT_API std::string_view name(Format value) noexcept;        ///< As above.
-[[nodiscard]] COHORT_API std::string_view name(Axes value) noexcept;          ///< As above.
-[[nodiscard]] COHORT_API std::string_view name(GroupForm value) noexcept;     ///< As above.
-[[nodiscard]] COHORT_API std::string_view name(ScaleLayout value) noexcept;   ///< As above.
-[[nodiscard]] COHORT_API std::string_view name(ColStorage value) noexcept;    ///< As above.
-[[nodiscard]] COHORT_API std::string_view name(ScaleRounding value) noexcept; ///< As above.
-[[nodiscard]] COHORT_API std::string_view name(Reciprocal value) noexcept;    ///< As above.
-[[nodiscard]] COHORT_API std::string_view name(Rounding value) noexcept;      ///< As above.
-[[nodiscard]] COHORT_API std::string_view name(Major value) noexcept;         ///< As above.
-[[nodiscard]] COHORT_API std::string_view name(Tail value) noexcept;          ///< As above.
-[[nodiscard]] COHORT_API std::string_view name(GluAct value) noexcept;        ///< As above.
-[[nodiscard]] COHORT_API std::string_view name(Packing value) noexcept;       ///< As above.
+[[nodiscard]] COHORT_API std::string_view name(Format value) noexcept;         ///< As above.
+[[nodiscard]] COHORT_API std::string_view name(Axes value) noexcept;           ///< As above.
+[[nodiscard]] COHORT_API std::string_view name(GroupForm value) noexcept;      ///< As above.
+[[nodiscard]] COHORT_API std::string_view name(ScaleLayout value) noexcept;    ///< As above.
+[[nodiscard]] COHORT_API std::string_view name(ColStorage value) noexcept;     ///< As above.
+[[nodiscard]] COHORT_API std::string_view name(ScaleRounding value) noexcept;  ///< As above.
+[[nodiscard]] COHORT_API std::string_view name(Reciprocal value) noexcept;     ///< As above.
+[[nodiscard]] COHORT_API std::string_view name(Rounding value) noexcept;       ///< As above.
+[[nodiscard]] COHORT_API std::string_view name(Major value) noexcept;          ///< As above.
+[[nodiscard]] COHORT_API std::string_view name(Tail value) noexcept;           ///< As above.
+[[nodiscard]] COHORT_API std::string_view name(GluAct value) noexcept;         ///< As above.
+[[nodiscard]] COHORT_API std::string_view name(Packing value) noexcept;        ///< As above.
 
 /// An extent: a number, or a named bound that one plan serves every value up to.
 class Dim {

@@ -164,8 +164,8 @@ int main(int argc, char** argv) {
     const int32_t i = graph->tensor_index(memory.outputs[o].name);
     const auto bytes = static_cast<size_t>(plan->tensor(i, *graph, {{"T", kTokens}})->bytes);
     // The unused end of a per_group scale buffer is nobody's: only written bytes are compared.
-    const bool same = std::memcmp(memory.outputs[o].view.data, replayed.outputs[o].view.data,
-                                  bytes) == 0;
+    const bool same =
+        std::memcmp(memory.outputs[o].view.data, replayed.outputs[o].view.data, bytes) == 0;
     std::printf("%-10s %9zu bytes  %s\n", std::string(memory.outputs[o].name).c_str(), bytes,
                 same ? "equal" : "DIFFERENT");
     equal = equal && same;

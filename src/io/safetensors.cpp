@@ -52,8 +52,8 @@ struct Free {
 using Buffer = std::unique_ptr<void, Free>;
 
 Buffer allocate(int64_t bytes, const char* what) {
-  const size_t size = (static_cast<size_t>(std::max<int64_t>(bytes, 1)) + kAlignment - 1) /
-                      kAlignment * kAlignment;
+  const size_t size =
+      (static_cast<size_t>(std::max<int64_t>(bytes, 1)) + kAlignment - 1) / kAlignment * kAlignment;
   Buffer b(std::aligned_alloc(kAlignment, size));
   if (b == nullptr) throw base::OutOfMemory(bytes, what);
   return b;
@@ -112,13 +112,13 @@ class File {
   [[noreturn]] void fail(std::string_view tensor, std::string wanted, std::string got) const {
     std::string message = tensor.empty() ? "" : "tensor '" + std::string(tensor) + "': ";
     message += "wanted " + wanted + ", got " + got;
-    throw base::FindingsError{base::make_findings(ErrorKind::file,
-                                                  {.code = "E-SAFETENSORS",
-                                                   .op = path_,
-                                                   .field = std::string(tensor),
-                                                   .wanted = std::move(wanted),
-                                                   .got = std::move(got),
-                                                   .message = std::move(message)})};
+    throw base::FindingsError{
+        base::make_findings(ErrorKind::file, {.code = "E-SAFETENSORS",
+                                              .op = path_,
+                                              .field = std::string(tensor),
+                                              .wanted = std::move(wanted),
+                                              .got = std::move(got),
+                                              .message = std::move(message)})};
   }
 
  private:
@@ -156,9 +156,8 @@ Entry read_entry(const File& file, const std::string& name, const Json& j, int64
   Entry e;
   e.name = name;
   const bool has_all = j.is_object() && j.contains("dtype") && j["dtype"].is_string() &&
-                       j.contains("shape") && j["shape"].is_array() &&
-                       j.contains("data_offsets") && j["data_offsets"].is_array() &&
-                       j["data_offsets"].size() == 2;
+                       j.contains("shape") && j["shape"].is_array() && j.contains("data_offsets") &&
+                       j["data_offsets"].is_array() && j["data_offsets"].size() == 2;
   if (!has_all) file.fail(name, "dtype, shape and data_offsets", "something else");
   const auto type = j["dtype"].get<std::string>();
   e.is_u8 = type == "U8";
@@ -257,9 +256,8 @@ void write_file(std::string_view path, NamedTensors tensors) {
     std::vector<int64_t> shape(t.view.shape, t.view.shape + t.view.rank);
     if (t.view.dtype == DType::e2m1) shape.back() = base::ceil_div(shape.back(), 2);
     const int64_t bytes = byte_count(t.view);
-    header[std::string(t.name)] = {{"dtype", type_name(t.view.dtype)},
-                                   {"shape", shape},
-                                   {"data_offsets", {at, at + bytes}}};
+    header[std::string(t.name)] = {
+        {"dtype", type_name(t.view.dtype)}, {"shape", shape}, {"data_offsets", {at, at + bytes}}};
     at += bytes;
   }
   std::string text = header.dump();

@@ -69,8 +69,7 @@ int32_t open(State& s, const Handle& h, std::string_view op, std::string_view fi
   } else if (id < 0) {
     why = owner->death(id);
   } else {
-    why = {"belongs to another builder, '" + owner->name + "', and was made",
-           owner->made(id)};
+    why = {"belongs to another builder, '" + owner->name + "', and was made", owner->made(id)};
   }
   s.recording.report_dead(op, field, why, where, node_place(s, where));
   return kNone;
@@ -135,9 +134,7 @@ void put_integer(ir::FieldValue::Kind kind, int64_t value) {
 }  // namespace
 
 void Recorder::put(bool flag) noexcept { put_integer(ir::FieldValue::Kind::flag, flag ? 1 : 0); }
-void Recorder::put(int64_t number) noexcept {
-  put_integer(ir::FieldValue::Kind::integer, number);
-}
+void Recorder::put(int64_t number) noexcept { put_integer(ir::FieldValue::Kind::integer, number); }
 void Recorder::put(float number) noexcept {
   ir::FieldValue f;
   f.kind = ir::FieldValue::Kind::real;
@@ -152,8 +149,8 @@ void Recorder::commit() noexcept {
   try {
     if (state_->finished) {
       const char* op = pending.op != nullptr ? pending.op->name : "op";
-      first_result_ = state_->dead(
-          std::string("comes from '") + op + "', added after finish()", pending.where);
+      first_result_ =
+          state_->dead(std::string("comes from '") + op + "', added after finish()", pending.where);
       failed_ = true;
       return;
     }
@@ -204,8 +201,9 @@ H input(detail::State* s, Where where, std::string_view name, F&& type) noexcept
   int32_t id = kNone;
   if (s != nullptr) {
     try {
-      id = s->finished ? s->dead("was declared as '" + std::string(name) + "' after finish()", where)
-                       : s->recording.add_input(name, type(), where);
+      id = s->finished
+               ? s->dead("was declared as '" + std::string(name) + "' after finish()", where)
+               : s->recording.add_input(name, type(), where);
     } catch (...) {
       s->out_of_memory = true;
     }
@@ -239,8 +237,8 @@ ir::Value typed(detail::State& s, Role role, Shape shape, DType dtype, std::stri
 ir::Value scaled(ir::Value v, Format format, const Maybe<DType>& element,
                  const Maybe<ScaleLayout>& layout, Axes axis, ColStorage storage) {
   v.dtype = element ? *element : info(format).element;
-  v.scaled = ir::ScaledType{format, layout ? *layout : ir::default_layout(format, axis), axis,
-                            storage};
+  v.scaled =
+      ir::ScaledType{format, layout ? *layout : ir::default_layout(format, axis), axis, storage};
   return v;
 }
 
@@ -354,9 +352,8 @@ GroupMat Builder::group_matrix(std::string_view name, Shape shape, DType dtype,
 }
 
 Scalar Builder::scalar(std::string_view name, DType dtype, Where where) noexcept {
-  return cohort::input<Scalar>(state_, where, name, [&] {
-    return typed(*state_, Role::scalar, {1}, dtype, name, where);
-  });
+  return cohort::input<Scalar>(
+      state_, where, name, [&] { return typed(*state_, Role::scalar, {1}, dtype, name, where); });
 }
 
 Index Builder::index(std::string_view name, Dim count, DType dtype, Where where) noexcept {

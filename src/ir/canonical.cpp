@@ -19,8 +19,8 @@ constexpr std::array kWeightKeys{shape, dtype, format, layout, major, strides, a
 constexpr std::array kGroupKeys{shape, dtype, form, row_alignment};
 constexpr std::array kVectorKeys{shape, dtype};
 constexpr std::array<std::string_view, 11> kKeyNames{
-    "shape", "dtype",         "format",  "layout",   "axis", "storage", "major",
-    "form",  "row_alignment", "strides", "alignment"};
+    "shape", "dtype", "format",        "layout",  "axis",     "storage",
+    "major", "form",  "row_alignment", "strides", "alignment"};
 
 template <class T>
 void append_float(std::string& out, T value) {
@@ -305,7 +305,8 @@ void append_string(std::string& out, std::string_view text) {
 std::string canonical_json(const Graph& graph, Names names) { return Writer(graph, names).write(); }
 
 Key hash128(std::string_view text) {
-  // Two independent multiply-and-fold chains over 8-byte words; odd constants from the digits of pi.
+  // Two independent multiply-and-fold chains over 8-byte words; odd constants from the digits of
+  // pi.
   uint64_t a = 0x243F6A8885A308D3ULL ^ text.size();
   uint64_t b = 0x13198A2E03707345ULL + text.size();
   while (!text.empty()) {

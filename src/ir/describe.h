@@ -21,7 +21,7 @@ template <class M>
 struct MemberTraits;
 
 template <class H>
-  requires requires { H::role; }
+requires requires { H::role; }
 struct MemberTraits<H> {
   static void fill(FieldRecord& f, const H&) {
     f.kind = FieldValue::Kind::value;
@@ -61,8 +61,7 @@ struct MemberTraits<bool> {
   }
 };
 template <class I>
-  requires(std::is_integral_v<I> && !std::is_same_v<I, bool>)
-struct MemberTraits<I> {
+requires(std::is_integral_v<I> && !std::is_same_v<I, bool>) struct MemberTraits<I> {
   static void fill(FieldRecord& f, I v) {
     f.kind = f.initial.kind = FieldValue::Kind::integer;
     f.initial.integer = v;
@@ -78,7 +77,7 @@ struct MemberTraits<float> {
   }
 };
 template <class E>
-  requires std::is_enum_v<E>
+requires std::is_enum_v<E>
 struct MemberTraits<E> {
   static void fill(FieldRecord& f, E v) {
     f.kind = f.initial.kind = FieldValue::Kind::choice;

@@ -71,23 +71,23 @@ struct ScaledType {
 /// One value: an input or a result of a node. Which members mean something follows from `role`.
 struct Value {
   Role role = Role::value;
-  DType dtype = DType::f32;           ///< Element type; of a computed value: rounded to.
-  Extents shape;                      ///< Logical: (T, N), (E, N, K), (E), ...
-  std::optional<ScaledType> scaled;   ///< Quantised tensors and weights.
-  Major major = Major::k;             ///< Weights.
-  GroupForm form = GroupForm::ends;   ///< Groups.
-  int64_t row_alignment = 1;          ///< Groups.
-  Strides strides;                    ///< Stored tensors; rank 0: packed.
-  int64_t alignment = 16;             ///< Stored tensors, in bytes.
-  int32_t groups = kNone;             ///< Computed values: the groups input of its rows.
-  int32_t experts = 0;                ///< Computed values: experts of the product; 0: none.
-  bool accumulator = false;           ///< A product, or one times alpha and row_scale.
-  int32_t node = kNone;               ///< Producer; kNone for inputs.
-  int32_t port = 0;                   ///< Which result of the producer.
-  int32_t input = kNone;              ///< Position among the inputs.
-  bool faulty = false;                ///< Its op has a finding: no op adds one because of it.
-  bool absent = false;                ///< A result that the attributes did not ask for.
-  int32_t uses = 0;                   ///< Consumers: nodes and outputs.
+  DType dtype = DType::f32;          ///< Element type; of a computed value: rounded to.
+  Extents shape;                     ///< Logical: (T, N), (E, N, K), (E), ...
+  std::optional<ScaledType> scaled;  ///< Quantised tensors and weights.
+  Major major = Major::k;            ///< Weights.
+  GroupForm form = GroupForm::ends;  ///< Groups.
+  int64_t row_alignment = 1;         ///< Groups.
+  Strides strides;                   ///< Stored tensors; rank 0: packed.
+  int64_t alignment = 16;            ///< Stored tensors, in bytes.
+  int32_t groups = kNone;            ///< Computed values: the groups input of its rows.
+  int32_t experts = 0;               ///< Computed values: experts of the product; 0: none.
+  bool accumulator = false;          ///< A product, or one times alpha and row_scale.
+  int32_t node = kNone;              ///< Producer; kNone for inputs.
+  int32_t port = 0;                  ///< Which result of the producer.
+  int32_t input = kNone;             ///< Position among the inputs.
+  bool faulty = false;               ///< Its op has a finding: no op adds one because of it.
+  bool absent = false;               ///< A result that the attributes did not ask for.
+  int32_t uses = 0;                  ///< Consumers: nodes and outputs.
 };
 
 /// The value of one field of a node.

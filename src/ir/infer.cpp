@@ -43,7 +43,8 @@ void Infer::want_extent(std::string_view field_name, int dimension, const Extent
   const std::string w = text(wanted);
   const std::string g = text(v->shape[dimension]);
   std::string message(what);
-  message += " differs: " + std::string(wanted_of) + " has " + w + ", " + describe(*v) + " has " + g;
+  message +=
+      " differs: " + std::string(wanted_of) + " has " + w + ", " + describe(*v) + " has " + g;
   std::string hint;
   if (wanted.bound == v->shape[dimension].bound) {
     hint = "a named extent equals only itself: use the same Dim in both places";

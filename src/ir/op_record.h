@@ -30,7 +30,7 @@ struct FieldRecord {
   double minimum = 0;                              ///< Kinds real, integer: range, when ranged.
   double maximum = 0;
   bool ranged = false;
-  const char* doc = "";                            ///< One line for the op's page and the schema.
+  const char* doc = "";  ///< One line for the op's page and the schema.
 };
 
 /// One result of an op.

@@ -91,7 +91,8 @@ int32_t Recording::add_input(std::string_view name, Value type, Where where) {
   bool good = check_name(place, "input", name);
   for (const StoredFault& f : input_faults(g, type)) {
     good = false;
-    std::string message = f.dimension < 0 ? std::string() : "dimension " + std::to_string(f.dimension) + ": ";
+    std::string message =
+        f.dimension < 0 ? std::string() : "dimension " + std::to_string(f.dimension) + ": ";
     message += "wanted " + f.wanted + ", got " + f.got;
     fail(place, f.key,
          {.code = f.code,
@@ -134,8 +135,7 @@ bool Recording::check_field(const Place& place, const OpRecord& op, const FieldR
     return bad("E-ATTRIBUTE", "one of its words", std::to_string(value.integer));
   }
   if (value.kind == Kind::real || value.kind == Kind::integer) {
-    const double x =
-        value.kind == Kind::real ? value.real : static_cast<double>(value.integer);
+    const double x = value.kind == Kind::real ? value.real : static_cast<double>(value.integer);
     if (std::isnan(x)) return bad("E-ATTRIBUTE", "a number", "NaN");
     if (record.ranged && (x < record.minimum || x > record.maximum)) {
       return bad("E-ATTRIBUTE",
@@ -174,8 +174,8 @@ int32_t Recording::add_node(const OpRecord& op, int32_t in, std::span<const Fiel
   node.first_result = static_cast<int32_t>(g.values.size());
   node.where = where;
 
-  bool good = true;     // nothing wrong with this node itself
-  bool usable = true;   // all of its operands are sound
+  bool good = true;    // nothing wrong with this node itself
+  bool usable = true;  // all of its operands are sound
   const auto use = [&](int32_t value) {
     if (value == kNone) {
       usable = false;

@@ -19,7 +19,7 @@ struct PanelData {
 struct Panel {
   const Graph* graph = nullptr;
   const Node* node = nullptr;
-  int64_t first_row = 0;     ///< Row of the token axis.
+  int64_t first_row = 0;  ///< Row of the token axis.
   int64_t rows = 0;
   int64_t columns = 0;       ///< Columns of the piped value.
   int32_t group = 0;         ///< -1 for rows that no group owns.

@@ -41,8 +41,8 @@ void want_dtype(const Value& v, std::initializer_list<DType> allowed, Faults& fa
 
 void want_rank(const Value& v, int rank, std::string_view form, Faults& faults) {
   if (v.shape.rank == rank) return;
-  faults.push_back({"E-RANK", "shape", -1, std::string(form),
-                    std::to_string(v.shape.rank) + " extents", {}});
+  faults.push_back(
+      {"E-RANK", "shape", -1, std::string(form), std::to_string(v.shape.rank) + " extents", {}});
 }
 
 void extent_faults(const Extents& shape, int64_t element_bits, Faults& faults) {
@@ -54,7 +54,8 @@ void extent_faults(const Extents& shape, int64_t element_bits, Faults& faults) {
   for (int i = 0; i < shape.rank; ++i) {
     const int64_t e = shape[i].bound;
     if (e < 0) faults.push_back({"E-SHAPE", "shape", i, "0 or more", std::to_string(e), {}});
-    if (e > kMaxExtent) faults.push_back({"E-LIMIT", "shape", i, "at most 2^48", std::to_string(e), {}});
+    if (e > kMaxExtent)
+      faults.push_back({"E-LIMIT", "shape", i, "at most 2^48", std::to_string(e), {}});
     if (total && e > 0) total = base::checked_mul(*total, e);
   }
   if (!total) {
@@ -68,20 +69,23 @@ void scaled_faults(const Value& v, Faults& faults) {
   const FormatInfo f = info(s.format);
   const bool choosable = has_f32_scales(s.format);
   if (v.dtype != f.element && !(choosable && v.dtype == DType::e5m2)) {
-    faults.push_back({"E-DTYPE", "element", -1,
+    faults.push_back({"E-DTYPE",
+                      "element",
+                      -1,
                       choosable ? "e4m3 or e5m2" : std::string(name(f.element)),
-                      std::string(name(v.dtype)), {}});
+                      std::string(name(v.dtype)),
+                      {}});
   }
   const auto layout = [&](bool good, std::string_view wanted) {
     if (!good) {
-      faults.push_back({"E-LAYOUT", "layout", -1, std::string(wanted),
-                        std::string(name(s.layout)), {}});
+      faults.push_back(
+          {"E-LAYOUT", "layout", -1, std::string(wanted), std::string(name(s.layout)), {}});
     }
   };
   using enum ScaleLayout;
   if (s.axis == Axes::both) {
-    faults.push_back({"E-ATTRIBUTE", "axis", -1, "row or col", "both",
-                      "declare one input for each axis"});
+    faults.push_back(
+        {"E-ATTRIBUTE", "axis", -1, "row or col", "both", "declare one input for each axis"});
   } else if (choosable) {
     layout(s.layout == linear, "linear: f32 scales have no tiled form");
     if (s.axis == Axes::col) {
@@ -107,8 +111,12 @@ void scaled_faults(const Value& v, Faults& faults) {
     const Extents stored = stored_shape(v);
     const Extent& last = stored[stored.rank - 1];
     if (last.symbol == kNone && last.bound % 2 != 0) {
-      faults.push_back({"E-SHAPE", "shape", v.shape.rank - 1, "an even number of e2m1 elements",
-                        std::to_string(last.bound), {}});
+      faults.push_back({"E-SHAPE",
+                        "shape",
+                        v.shape.rank - 1,
+                        "an even number of e2m1 elements",
+                        std::to_string(last.bound),
+                        {}});
     }
   }
 }
@@ -155,12 +163,12 @@ void role_faults(const Value& v, Faults& faults) {
     case Role::groups:
       want_dtype(v, {i32, i64}, faults);
       if (v.shape.rank == 1 && v.shape[0].bound < 1) {
-        faults.push_back({"E-GROUPS", "shape", 0, "1 or more groups",
-                          std::to_string(v.shape[0].bound), {}});
+        faults.push_back(
+            {"E-GROUPS", "shape", 0, "1 or more groups", std::to_string(v.shape[0].bound), {}});
       }
       if (v.row_alignment < 1) {
-        faults.push_back({"E-GROUPS", "row_alignment", -1, "1 or more",
-                          std::to_string(v.row_alignment), {}});
+        faults.push_back(
+            {"E-GROUPS", "row_alignment", -1, "1 or more", std::to_string(v.row_alignment), {}});
       }
       break;
     case Role::index:
@@ -187,14 +195,21 @@ void layout_faults(const Extents& stored, const Strides& strides, int64_t alignm
                    bool unique, Faults& faults) {
   const int64_t element = std::max(bits(dtype) / 8, 1);
   if (alignment < element || alignment > 4096 || (alignment & (alignment - 1)) != 0) {
-    faults.push_back({"E-ALIGNMENT", "alignment", -1,
+    faults.push_back({"E-ALIGNMENT",
+                      "alignment",
+                      -1,
                       "a power of two, " + std::to_string(element) + " .. 4096",
-                      std::to_string(alignment), {}});
+                      std::to_string(alignment),
+                      {}});
   }
   if (strides.rank() == 0) return;
   if (strides.rank() != stored.rank) {
-    faults.push_back({"E-STRIDE", "strides", -1, std::to_string(stored.rank) + " strides",
-                      std::to_string(strides.rank()), {}});
+    faults.push_back({"E-STRIDE",
+                      "strides",
+                      -1,
+                      std::to_string(stored.rank) + " strides",
+                      std::to_string(strides.rank()),
+                      {}});
     return;
   }
   std::optional<int64_t> span = 1;
@@ -212,13 +227,21 @@ void layout_faults(const Extents& stored, const Strides& strides, int64_t alignm
     return;
   }
   if (dtype == DType::e2m1 && strides[stored.rank - 1] != 1) {
-    faults.push_back({"E-STRIDE", "strides", stored.rank - 1, "1: e2m1 is packed in pairs",
-                      std::to_string(strides[stored.rank - 1]), {}});
+    faults.push_back({"E-STRIDE",
+                      "strides",
+                      stored.rank - 1,
+                      "1: e2m1 is packed in pairs",
+                      std::to_string(strides[stored.rank - 1]),
+                      {}});
   }
   for (int i = 0; dtype == DType::e2m1 && i + 1 < stored.rank; ++i) {
     if (strides[i] % 2 == 0 || stored[i].bound <= 1) continue;
-    faults.push_back({"E-STRIDE", "strides", i, "an even number: e2m1 is packed in pairs",
-                      std::to_string(strides[i]), {}});
+    faults.push_back({"E-STRIDE",
+                      "strides",
+                      i,
+                      "an even number: e2m1 is packed in pairs",
+                      std::to_string(strides[i]),
+                      {}});
   }
   if (!unique) return;
   std::array<int, kMaxRank> order{};
@@ -240,10 +263,15 @@ void layout_faults(const Extents& stored, const Strides& strides, int64_t alignm
 
 std::vector<StoredFault> input_faults(const Graph&, const Value& type) {
   Faults faults;
-  const bool typed = !name(type.dtype).empty() && (!type.scaled || !name(type.scaled->format).empty());
+  const bool typed =
+      !name(type.dtype).empty() && (!type.scaled || !name(type.scaled->format).empty());
   if (!typed) {
-    faults.push_back({"E-DTYPE", type.scaled ? "format" : "dtype", -1, "a known type",
-                      std::to_string(static_cast<int>(type.dtype)), {}});
+    faults.push_back({"E-DTYPE",
+                      type.scaled ? "format" : "dtype",
+                      -1,
+                      "a known type",
+                      std::to_string(static_cast<int>(type.dtype)),
+                      {}});
     return faults;
   }
   extent_faults(type.shape, bits(type.dtype), faults);

@@ -96,7 +96,8 @@ class Reader {
   }
 
   // One of the words of an enum; -1 when it is absent or, with a finding, unknown.
-  int word(const Item& item, std::string_view key, std::string_view (*name_of)(int), bool may_miss) {
+  int word(const Item& item, std::string_view key, std::string_view (*name_of)(int),
+           bool may_miss) {
     const Value* v = member(item, key, Kind::string, "a word", may_miss);
     return v == nullptr ? -1 : word_of(*v, key, name_of);
   }
@@ -143,7 +144,8 @@ class Reader {
     return Strides(s.data(), static_cast<int>(v->items.size()));
   }
 
-  // --- items --------------------------------------------------------------------------------------
+  // --- items
+  // --------------------------------------------------------------------------------------
   void dim(const Item& item) {
     begin("dims", static_cast<int64_t>(g_.symbols.size()), "dim");
     check_keys(item, {"name", "bound"});
@@ -222,17 +224,15 @@ class Reader {
         return;
       }
       case ir::InputKey::layout:
-        scaled_key(item, "layout", v, [&] {
-          v.scaled->layout = choice(item, "layout", v.scaled->layout);
-        });
+        scaled_key(item, "layout", v,
+                   [&] { v.scaled->layout = choice(item, "layout", v.scaled->layout); });
         return;
       case ir::InputKey::axis:
         scaled_key(item, "axis", v, [&] { v.scaled->axis = choice(item, "axis", v.scaled->axis); });
         return;
       case ir::InputKey::storage:
-        scaled_key(item, "storage", v, [&] {
-          v.scaled->storage = choice(item, "storage", v.scaled->storage);
-        });
+        scaled_key(item, "storage", v,
+                   [&] { v.scaled->storage = choice(item, "storage", v.scaled->storage); });
         return;
       case ir::InputKey::major:
         v.major = choice(item, "major", v.major);
@@ -276,8 +276,10 @@ class Reader {
 
   int32_t result(const std::string& text, std::string_view key) {
     const size_t dot = text.find('.');
-    const std::string_view digits = std::string_view(text).substr(1, dot == std::string::npos ? dot : dot - 1);
-    const std::string_view port = dot == std::string::npos ? "" : std::string_view(text).substr(dot + 1);
+    const std::string_view digits =
+        std::string_view(text).substr(1, dot == std::string::npos ? dot : dot - 1);
+    const std::string_view port =
+        dot == std::string::npos ? "" : std::string_view(text).substr(dot + 1);
     int64_t number = -1;
     const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), number);
     const bool plain = end.ec == std::errc() && end.ptr == digits.data() + digits.size() &&

@@ -1,2 +1,4 @@
 #include <cohort/json.h>
-namespace cohort { std::string_view json_schema() noexcept { return {}; } }
+namespace cohort {
+std::string_view json_schema() noexcept { return {}; }
+}  // namespace cohort

@@ -216,7 +216,10 @@ class Handler : public Sax {
       nested_->items.push_back(std::move(v));
       return true;
     }
-    return fail("E-JSON", depth_ == 0 ? "an object" : depth_ == 1 ? "a list" : "an object",
+    return fail("E-JSON",
+                depth_ == 0   ? "an object"
+                : depth_ == 1 ? "a list"
+                              : "an object",
                 describe(v));
   }
 

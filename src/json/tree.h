@@ -18,11 +18,11 @@ namespace cohort::json {
 struct Value {
   enum class Kind : uint8_t { null, flag, integer, real, string, list, object };
   Kind kind = Kind::null;
-  int64_t integer = 0;             ///< Kinds integer and flag.
-  double real = 0;                 ///< Kind real; of an integer, the same number.
-  std::string text;                ///< Kind string; kind real: as written.
-  std::vector<Value> items;        ///< Kind list; kind object: the one member.
-  std::string key;                 ///< Kind object: the member's key.
+  int64_t integer = 0;       ///< Kinds integer and flag.
+  double real = 0;           ///< Kind real; of an integer, the same number.
+  std::string text;          ///< Kind string; kind real: as written.
+  std::vector<Value> items;  ///< Kind list; kind object: the one member.
+  std::string key;           ///< Kind object: the member's key.
 };
 
 /// An object of a list: its members in the order of the text.

@@ -106,8 +106,8 @@ void encode_row(DType type, const float* x, int64_t first, int64_t count, void* 
       break;
     case DType::f16:
       for (int64_t i = 0; i < count; ++i) {
-        words[first + i] = static_cast<uint16_t>(
-            encode(kF16, x[i], Round::nearest_even, Overflow::ieee));
+        words[first + i] =
+            static_cast<uint16_t>(encode(kF16, x[i], Round::nearest_even, Overflow::ieee));
       }
       break;
     case DType::e2m1:

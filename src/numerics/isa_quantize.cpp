@@ -96,8 +96,8 @@ void column_strip(const BlockSpec& spec, const float* x, int64_t stride, int64_t
   }
 }
 
-void mx8_column_block(const BlockSpec& spec, const float* x, int64_t stride, int64_t rows, int64_t n,
-                      uint8_t* codes, int64_t code_stride, uint8_t* scales) {
+void mx8_column_block(const BlockSpec& spec, const float* x, int64_t stride, int64_t rows,
+                      int64_t n, uint8_t* codes, int64_t code_stride, uint8_t* scales) {
   for (int64_t i = 0; i < n; i += kStrip) {
     const int64_t w = n - i < kStrip ? n - i : kStrip;
     if (spec.element == DType::e5m2) {

@@ -73,8 +73,7 @@ uint32_t element_code(const BlockSpec& s, const Spec& format, float x, float fac
 }
 
 void put(const CodeTarget& t, int element_bits, int64_t row, int64_t column, uint32_t code) {
-  const int64_t e =
-      t.first + (t.transposed ? column * t.stride + row : row * t.stride + column);
+  const int64_t e = t.first + (t.transposed ? column * t.stride + row : row * t.stride + column);
   if (element_bits == 8) {
     t.data[e] = static_cast<uint8_t>(code);
     return;
@@ -111,7 +110,7 @@ void quantize_rows(const BlockSpec& s, const Source& x, const CodeTarget& codes,
                    const ScaleTarget& scales) {
   if (is_fast(s) && !codes.transposed) {
     for (int64_t r = 0; r < x.rows; ++r) {
-      quantize_kernels().mx8_row(s, x.data + r * x.stride, x.columns, 
+      quantize_kernels().mx8_row(s, x.data + r * x.stride, x.columns,
                                  codes.data + codes.first + r * codes.stride,
                                  scales.bytes + r * scales.stride);
     }

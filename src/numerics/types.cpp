@@ -34,14 +34,13 @@ struct FormatFacts {
   std::string_view name;
   FormatInfo info;
 };
-constexpr std::array<FormatFacts, 7> kFormats{
-    {{"mxfp8_e4m3", {DType::e4m3, DType::e8m0, 32}},
-     {"mxfp8_e5m2", {DType::e5m2, DType::e8m0, 32}},
-     {"mxfp4", {DType::e2m1, DType::e8m0, 32}},
-     {"nvfp4", {DType::e2m1, DType::e4m3, 16}},
-     {"fp8_tensor", {DType::e4m3, DType::f32, 0}},
-     {"fp8_row", {DType::e4m3, DType::f32, 0}},
-     {"fp8_block128", {DType::e4m3, DType::f32, 128}}}};
+constexpr std::array<FormatFacts, 7> kFormats{{{"mxfp8_e4m3", {DType::e4m3, DType::e8m0, 32}},
+                                               {"mxfp8_e5m2", {DType::e5m2, DType::e8m0, 32}},
+                                               {"mxfp4", {DType::e2m1, DType::e8m0, 32}},
+                                               {"nvfp4", {DType::e2m1, DType::e4m3, 16}},
+                                               {"fp8_tensor", {DType::e4m3, DType::f32, 0}},
+                                               {"fp8_row", {DType::e4m3, DType::f32, 0}},
+                                               {"fp8_block128", {DType::e4m3, DType::f32, 128}}}};
 
 constexpr std::array<std::string_view, 3> kAxes{"row", "col", "both"};
 constexpr std::array<std::string_view, 5> kForms{"starts", "ends", "boundaries", "counts", "slots"};

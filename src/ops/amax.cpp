@@ -35,8 +35,9 @@ void infer(ir::Infer& c) {
   }
   if (c.failed()) return;
   ir::Value y;
-  const ir::Extent groups =
-      x.groups == ir::kNone ? ir::Extent{1} : c.graph().values[static_cast<size_t>(x.groups)].shape[0];
+  const ir::Extent groups = x.groups == ir::kNone
+                                ? ir::Extent{1}
+                                : c.graph().values[static_cast<size_t>(x.groups)].shape[0];
   if (per == AmaxPer::tensor) y.shape = {ir::Extent{1}};
   if (per == AmaxPer::expert) y.shape = {groups};
   if (per == AmaxPer::expert_half) y.shape = {groups, ir::Extent{2}};

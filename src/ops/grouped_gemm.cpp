@@ -44,8 +44,8 @@ void infer(ir::Infer& c) {
 }  // namespace
 
 ir::OpRecord grouped_gemm() {
-  ir::OpRecord r = ir::describe(GroupedGemm{
-      .a = ir::any<Tensor>(), .b = ir::any<Weights>(), .groups = ir::any<Groups>()});
+  ir::OpRecord r = ir::describe(
+      GroupedGemm{.a = ir::any<Tensor>(), .b = ir::any<Weights>(), .groups = ir::any<Groups>()});
   r.infer = infer;
   r.reference.kind = ir::Reference::Kind::product;
   r.formula = "y[m,n] = sum_k a[m,k] * b[g(m)][n,k]";

@@ -40,7 +40,8 @@ void check_attributes(ir::Infer& c, Format to, DType element) {
     if (groups.row_alignment % info(to).block != 0) {
       refuse("col_layout", "per_group", "global",
              "blocks start anew at each group: one matrix over all tokens needs groups of a "
-             "multiple of " + std::to_string(info(to).block) + " rows (row_alignment)");
+             "multiple of " +
+                 std::to_string(info(to).block) + " rows (row_alignment)");
     }
   }
   const bool needs_groups = row_layout == ScaleLayout::shifted_128;
@@ -79,7 +80,8 @@ ir::Value result_type(ir::Infer& c, Format to, DType element, Axes axis) {
   } else {
     s.layout = c.choice<ScaleLayout>("col_layout");
     // Two e2m1 of a column block share a byte, so they stand along tokens.
-    s.storage = element == DType::e2m1 ? ColStorage::transposed : c.choice<ColStorage>("col_storage");
+    s.storage =
+        element == DType::e2m1 ? ColStorage::transposed : c.choice<ColStorage>("col_storage");
   }
   v.scaled = s;
   return v;
@@ -99,7 +101,8 @@ void infer(ir::Infer& c) {
   }
   const bool row = axes != Axes::col;
   const bool col = axes != Axes::row;
-  if (row && element == DType::e2m1 && x.shape[1].symbol == ir::kNone && x.shape[1].bound % 2 != 0) {
+  if (row && element == DType::e2m1 && x.shape[1].symbol == ir::kNone &&
+      x.shape[1].bound % 2 != 0) {
     c.fail("E-SHAPE", "in", 1, "an even number of features", c.text(x.shape[1]),
            "e2m1 is packed in pairs along features");
   }

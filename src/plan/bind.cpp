@@ -62,8 +62,7 @@ std::vector<int64_t> symbol_sizes(const ir::Graph& graph, Sizes sizes) {
   return values;
 }
 
-void check_view(const ExecutionData& x, int32_t index, const TensorView& v,
-                base::Diagnostics& d) {
+void check_view(const ExecutionData& x, int32_t index, const TensorView& v, base::Diagnostics& d) {
   const auto i = static_cast<size_t>(index);
   const TensorInfo& want = x.infos[i];
   const std::string& name = x.graph->tensors[i].name;
@@ -93,8 +92,10 @@ void check_view(const ExecutionData& x, int32_t index, const TensorView& v,
   if (want.bytes > 0 && v.data == nullptr) {
     add(d, "E-POINTER", name, "data", -1, std::to_string(want.bytes) + " bytes", "null");
   } else if (reinterpret_cast<uintptr_t>(v.data) % static_cast<uintptr_t>(want.alignment) != 0) {
-    const uintptr_t off = reinterpret_cast<uintptr_t>(v.data) % static_cast<uintptr_t>(want.alignment);
-    add(d, "E-ALIGNMENT", name, "data", -1, "a multiple of " + std::to_string(want.alignment) + " bytes",
+    const uintptr_t off =
+        reinterpret_cast<uintptr_t>(v.data) % static_cast<uintptr_t>(want.alignment);
+    add(d, "E-ALIGNMENT", name, "data", -1,
+        "a multiple of " + std::to_string(want.alignment) + " bytes",
         std::to_string(off) + " bytes past one");
   }
   if (v.device.type != device) {

@@ -29,7 +29,7 @@ int64_t Execution::workspace_bytes() const noexcept {
 namespace {
 
 Findings misfit(std::string_view code, std::string op, std::string field, std::string wanted,
-                  std::string got) {
+                std::string got) {
   std::string message = field + ": wanted " + wanted + ", got " + got;
   return base::make_findings(ErrorKind::mismatch, {.code = code,
                                                    .op = std::move(op),
@@ -47,12 +47,12 @@ Status Execution::run(void* workspace, Stream stream, const RunOptions& options)
     const plan::ExecutionData& x = *data_;
     if (x.workspace_bytes > 0 && workspace == nullptr) {
       return misfit("E-WORKSPACE", "workspace", "data",
-                      std::to_string(x.workspace_bytes) + " bytes", "null");
+                    std::to_string(x.workspace_bytes) + " bytes", "null");
     }
     if (reinterpret_cast<uintptr_t>(workspace) % 256 != 0) {
-      return misfit("E-ALIGNMENT", "workspace", "data", "a multiple of 256 bytes",
-                      std::to_string(reinterpret_cast<uintptr_t>(workspace) % 256) +
-                          " bytes past one");
+      return misfit(
+          "E-ALIGNMENT", "workspace", "data", "a multiple of 256 bytes",
+          std::to_string(reinterpret_cast<uintptr_t>(workspace) % 256) + " bytes past one");
     }
     x.plan->executable->launch({x.views, x.sizes, workspace, stream, options});
     return {};
@@ -64,8 +64,8 @@ Status Execution::rebind(int32_t index, void* data) noexcept {
   return base::guarded("rebinding a tensor", [&]() -> Status {
     plan::ExecutionData& x = *data_;
     if (index < 0 || static_cast<size_t>(index) >= x.views.size()) {
-      return misfit("E-TENSOR", "rebind", "index",
-                      "0 .. " + std::to_string(x.views.size() - 1), std::to_string(index));
+      return misfit("E-TENSOR", "rebind", "index", "0 .. " + std::to_string(x.views.size() - 1),
+                    std::to_string(index));
     }
     TensorView& view = x.views[static_cast<size_t>(index)];
     void* const before = view.data;

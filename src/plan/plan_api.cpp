@@ -29,14 +29,14 @@ Result<Device> Device::find(std::string_view name) noexcept {
     for (const arch::DeviceModel& m : arch::models()) {
       wanted += (wanted.empty() ? "" : ", ") + std::string(m.name);
     }
-    return base::make_findings(ErrorKind::unsupported,
-                               {.code = "E-DEVICE",
-                                .op = std::string(name),
-                                .field = "device",
-                                .wanted = wanted,
-                                .got = std::string(name),
-                                .message = "no device model '" + std::string(name) +
-                                           "'; there are " + wanted});
+    return base::make_findings(
+        ErrorKind::unsupported,
+        {.code = "E-DEVICE",
+         .op = std::string(name),
+         .field = "device",
+         .wanted = wanted,
+         .got = std::string(name),
+         .message = "no device model '" + std::string(name) + "'; there are " + wanted});
   });
 }
 
@@ -80,9 +80,7 @@ Refusal Plan::refusal(int32_t i) const noexcept {
   return {r.engine, r.reason.constraint, r.reason.wanted, r.reason.got};
 }
 int32_t Plan::tensor_count() const noexcept { return static_cast<int32_t>(data_->tensors.size()); }
-TensorInfo Plan::tensor(int32_t i) const noexcept {
-  return data_->tensors[static_cast<size_t>(i)];
-}
+TensorInfo Plan::tensor(int32_t i) const noexcept { return data_->tensors[static_cast<size_t>(i)]; }
 Result<TensorInfo> Plan::tensor(int32_t i, const Graph& graph, Sizes sizes) const noexcept {
   return base::guarded("sizing a tensor", [&]() -> Result<TensorInfo> {
     const ir::Graph& g = *Access::graph(graph);

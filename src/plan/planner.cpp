@@ -78,13 +78,13 @@ std::vector<Reason> ask(const Engine& engine, const Request& request) {
 Findings unsupported(const Request& request, const std::vector<RefusalText>& refusals) {
   base::Diagnostics d;
   for (const RefusalText& r : refusals) {
-    d.add({.code = "E-UNSUPPORTED",
-           .op = r.engine,
-           .field = r.reason.constraint,
-           .wanted = r.reason.wanted,
-           .got = r.reason.got,
-           .message = r.reason.constraint + ": wanted " + r.reason.wanted + ", got " +
-                      r.reason.got});
+    d.add(
+        {.code = "E-UNSUPPORTED",
+         .op = r.engine,
+         .field = r.reason.constraint,
+         .wanted = r.reason.wanted,
+         .got = r.reason.got,
+         .message = r.reason.constraint + ": wanted " + r.reason.wanted + ", got " + r.reason.got});
   }
   if (refusals.empty()) {
     d.add({.code = "E-UNSUPPORTED", .message = "this build of the library has no engine"});
@@ -106,8 +106,8 @@ struct Candidate {
 };
 
 std::string explain(const Request& request, const std::vector<Candidate>& served,
-                    const std::vector<RefusalText>& refusals,
-                    const engine::Executable& executable, int64_t workspace_bytes) {
+                    const std::vector<RefusalText>& refusals, const engine::Executable& executable,
+                    int64_t workspace_bytes) {
   std::string s = "device " + std::string(request.device.name) + " (" +
                   std::string(request.device.description) + ")\n";
   for (size_t i = 0; i < served.size(); ++i) {
@@ -153,8 +153,9 @@ PlanData* plan_graph(const ir::Graph& graph, int32_t device, const PlanOptions& 
       data->workspace_bytes = data->executable->workspace_bytes(data->bounds);
       const int64_t limit = options.workspace_limit;
       if (limit < 0 || data->workspace_bytes <= limit) break;
-      data->refusals.push_back({name, {"workspace_limit", std::to_string(limit) + " bytes or less",
-                                       std::to_string(data->workspace_bytes) + " bytes"}});
+      data->refusals.push_back({name,
+                                {"workspace_limit", std::to_string(limit) + " bytes or less",
+                                 std::to_string(data->workspace_bytes) + " bytes"}});
     } catch (const base::FindingsError& e) {
       const std::string_view why = e.findings.size() > 0 ? e.findings[0].message : "";
       data->refusals.push_back({name, {"build", "success", std::string(why)}});
@@ -164,8 +165,8 @@ PlanData* plan_graph(const ir::Graph& graph, int32_t device, const PlanOptions& 
   }
   if (served.empty()) throw base::FindingsError{unsupported(request, data->refusals)};
   data->engine = served.front().engine->name();
-  data->explanation = explain(request, served, data->refusals, *data->executable,
-                              data->workspace_bytes);
+  data->explanation =
+      explain(request, served, data->refusals, *data->executable, data->workspace_bytes);
   return data.release();
 }
 

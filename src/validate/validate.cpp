@@ -78,14 +78,13 @@ class Checker {
     const ir::Value& v = g_.values[static_cast<size_t>(o.value)];
     if (v.faulty) return;
     if (v.node == kNone) {
-      fail(place, "value", "E-OUTPUT", o.name, "value", "a computed value",
-           ir::value_text(g_, v), "an input cannot be an output: it is there already");
+      fail(place, "value", "E-OUTPUT", o.name, "value", "a computed value", ir::value_text(g_, v),
+           "an input cannot be an output: it is there already");
       return;
     }
     if (v.absent) {
       fail(place, "value", "E-OUTPUT", o.name, "value", "a result that its op was asked for",
-           ir::reference_text(g_, v),
-           "result " + ir::reference_text(g_, v) + " was not asked for",
+           ir::reference_text(g_, v), "result " + ir::reference_text(g_, v) + " was not asked for",
            "axes of quantize says which of row and col are made");
       return;
     }
@@ -96,8 +95,12 @@ class Checker {
     ir::layout_faults(ir::stored_shape(stored), o.strides, o.alignment, o.dtype, true, faults);
     const int last = o.strides.rank() - 1;
     if (v.scaled && faults.empty() && last >= 0 && o.strides[last] != 1) {
-      faults.push_back({"E-STRIDE", "strides", last, "1: codes are written in rows",
-                        std::to_string(o.strides[last]), {}});
+      faults.push_back({"E-STRIDE",
+                        "strides",
+                        last,
+                        "1: codes are written in rows",
+                        std::to_string(o.strides[last]),
+                        {}});
     }
     for (const ir::StoredFault& f : faults) {
       fail(place, f.key, f.code, o.name, std::string(f.key), f.wanted, f.got,
@@ -109,8 +112,8 @@ class Checker {
     using enum DType;
     const bool unrounded = v.dtype == f32 && !v.scaled;
     const bool is_value = v.role == Role::value;
-    const bool good = o.dtype == v.dtype ||
-                      (unrounded && (o.dtype == bf16 || (is_value && o.dtype == f16)));
+    const bool good =
+        o.dtype == v.dtype || (unrounded && (o.dtype == bf16 || (is_value && o.dtype == f16)));
     if (good) return;
     const std::string wanted = !unrounded ? std::string(cohort::name(v.dtype))
                                : is_value ? "f32, f16 or bf16"

@@ -42,14 +42,13 @@ int64_t gathered_row(const Memory& m, int32_t index, int64_t row, int64_t limit)
   const std::string& name = m.graph().inputs[static_cast<size_t>(value.input)].name;
   const std::string wanted = "0 .. " + std::to_string(limit - 1);
   throw base::FindingsError{base::make_findings(
-      ErrorKind::mismatch,
-      {.code = "E-INDEX",
-       .op = name,
-       .field = "values",
-       .wanted = wanted,
-       .got = std::to_string(from),
-       .message = "entry " + std::to_string(row) + " is " + std::to_string(from) + ", wanted " +
-                  wanted})};
+      ErrorKind::mismatch, {.code = "E-INDEX",
+                            .op = name,
+                            .field = "values",
+                            .wanted = wanted,
+                            .got = std::to_string(from),
+                            .message = "entry " + std::to_string(row) + " is " +
+                                       std::to_string(from) + ", wanted " + wanted})};
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ bool parallel_for(int64_t count, int threads, const std::function<void(int64_t, 
       }
     }
   };
-  const auto helpers = static_cast<size_t>(std::clamp<int64_t>(threads - 1, 0, std::max<int64_t>(count - 1, 0)));
+  const auto helpers =
+      static_cast<size_t>(std::clamp<int64_t>(threads - 1, 0, std::max<int64_t>(count - 1, 0)));
   std::vector<std::thread> pool;
   pool.reserve(helpers);
   try {

@@ -145,7 +145,8 @@ class RegionRun {
       ir::Panel p = make_panel(n, range, scratch);
       switch (n.op->reference.kind) {
         case Kind::product:
-          panel_product(m_, n, *range.group, range.first, range.rows, p.out[0].data, scratch.product);
+          panel_product(m_, n, *range.group, range.first, range.rows, p.out[0].data,
+                        scratch.product);
           break;
         case Kind::load:
           load(n, range, p.out[0].data);
@@ -286,7 +287,8 @@ class RegionRun {
       const int64_t group = groups > 1 ? panels_[p].group->group : 0;
       for (int64_t i = 0; i < r.width; ++i) {
         float& t = total[static_cast<size_t>(group * r.width + i)];
-        t = n.op->reference.fold(t, r.partial[p * static_cast<size_t>(r.width) + static_cast<size_t>(i)]);
+        t = n.op->reference.fold(
+            t, r.partial[p * static_cast<size_t>(r.width) + static_cast<size_t>(i)]);
       }
     }
     if (schedule_.kept[static_cast<size_t>(r.value)]) {

@@ -17,13 +17,13 @@ int64_t entry(const TensorView& v, int64_t i) {
 [[noreturn]] void fail(const std::string& name, int64_t group, std::string wanted,
                        std::string got) {
   std::string message = "group " + std::to_string(group) + ": wanted " + wanted + ", got " + got;
-  throw base::FindingsError{base::make_findings(ErrorKind::mismatch,
-                                                {.code = "E-GROUPS",
-                                                 .op = name,
-                                                 .field = "values",
-                                                 .wanted = std::move(wanted),
-                                                 .got = std::move(got),
-                                                 .message = std::move(message)})};
+  throw base::FindingsError{
+      base::make_findings(ErrorKind::mismatch, {.code = "E-GROUPS",
+                                                .op = name,
+                                                .field = "values",
+                                                .wanted = std::move(wanted),
+                                                .got = std::move(got),
+                                                .message = std::move(message)})};
 }
 
 // Begin and number of rows of group g, as the form says.

@@ -13,7 +13,7 @@ namespace cohort::engine::reference {
 /// The rows of one group.
 struct RowGroup {
   int32_t group = 0;
-  int64_t begin = 0;   ///< First row of the token axis.
+  int64_t begin = 0;  ///< First row of the token axis.
   int64_t rows = 0;
   int64_t before = 0;  ///< Rows of earlier groups: the c_g of shifted_128.
 };

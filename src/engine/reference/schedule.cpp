@@ -137,15 +137,16 @@ int64_t Schedule::kept_bytes(const ir::Graph& g, int32_t value, ir::SymbolSizes 
   if (f.scale == DType::f32) return total + align(rows * base::ceil_div(features, block) * 4 + 4);
   const int64_t groups =
       v.groups == kNone ? 1 : g.values[static_cast<size_t>(v.groups)].shape[0].bound;
-  return total + align(*numerics::scale_buffer_bytes(v.scaled->layout, rows, features, block,
-                                                     groups));
+  return total +
+         align(*numerics::scale_buffer_bytes(v.scaled->layout, rows, features, block, groups));
 }
 
 std::string Schedule::explain(const ir::Graph& g) const {
   std::string s;
   for (size_t r = 0; r < regions.size(); ++r) {
     s += "region " + std::to_string(r) + ":";
-    for (int32_t n : regions[r].nodes) s += std::string(" ") + g.nodes[static_cast<size_t>(n)].op->name;
+    for (int32_t n : regions[r].nodes)
+      s += std::string(" ") + g.nodes[static_cast<size_t>(n)].op->name;
     s += "\n";
   }
   return s;

@@ -22,9 +22,9 @@ class Schedule {
  public:
   explicit Schedule(const ir::Graph& graph);
 
-  std::vector<Region> regions;      ///< In the order in which they run.
-  std::vector<int32_t> region_of;   ///< By node.
-  std::vector<bool> kept;           ///< By value: another region reads it.
+  std::vector<Region> regions;     ///< In the order in which they run.
+  std::vector<int32_t> region_of;  ///< By node.
+  std::vector<bool> kept;          ///< By value: another region reads it.
 
   /// Bytes that a kept value takes, scales included; 0 for the others. 256-byte multiples.
   [[nodiscard]] int64_t kept_bytes(const ir::Graph& graph, int32_t value,

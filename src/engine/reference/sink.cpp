@@ -85,8 +85,8 @@ void zero_tail_scales(const Sink& s, const RowRange& range) {
       zero_scales(s, r, nullptr, 0, tiled ? ceil_div(row_blocks(s), 4) * 4 : row_blocks(s));
     } else if (layout == ScaleLayout::global && r % size == 0) {
       for (int64_t n = 0; n < s.to.columns; ++n) {
-        static_cast<uint8_t*>(s.to.scale)[numerics::tiled_offset(
-            n, r / size, ceil_div(s.to.rows, size))] = 0;
+        static_cast<uint8_t*>(
+            s.to.scale)[numerics::tiled_offset(n, r / size, ceil_div(s.to.rows, size))] = 0;
       }
     }
   }
@@ -128,8 +128,7 @@ void quantize_columns(const Sink& s, const numerics::BlockSpec& spec, const RowG
     part.rows = std::min(size, rows - r);
     part.first_index += static_cast<uint64_t>(r) * x.index_stride;
     quantize_column_block(spec, part, code_target(s, first + r), {scratch.data(), nullptr, 1});
-    const int64_t block =
-        (first + r - group.begin) / size + (per_group ? 0 : group.begin / size);
+    const int64_t block = (first + r - group.begin) / size + (per_group ? 0 : group.begin / size);
     for (int64_t n = 0; n < x.columns; ++n) {
       bytes[base + numerics::tiled_offset(n, block, blocks)] = scratch[static_cast<size_t>(n)];
     }
@@ -181,8 +180,8 @@ void quantize_panel(const Sink& s, const numerics::BlockSpec& spec, const RowGro
                     int64_t first, int64_t rows, const float* x, int64_t stride,
                     std::vector<uint8_t>& scratch) {
   const auto width = static_cast<uint64_t>(s.to.columns);
-  const numerics::Source source{x,    stride, rows, s.to.columns, static_cast<uint64_t>(first) * width,
-                                width};
+  const numerics::Source source{
+      x, stride, rows, s.to.columns, static_cast<uint64_t>(first) * width, width};
   if (s.to.scaled->axis == Axes::col) {
     quantize_columns(s, spec, group, source, first, scratch);
     return;

@@ -16,8 +16,8 @@ struct Sink {
   StoredRef to;
   Tail tail = Tail::leave;
   bool is_output = false;
-  float whole_amax = 0;                ///< fp8_tensor: maximum over all rows.
-  std::vector<int64_t> scale_base;     ///< per_group.
+  float whole_amax = 0;             ///< fp8_tensor: maximum over all rows.
+  std::vector<int64_t> scale_base;  ///< per_group.
 };
 
 /// The quantiser's attributes of a quantize node, scalars read.

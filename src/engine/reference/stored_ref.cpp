@@ -102,8 +102,9 @@ void StoredRef::read(int64_t row, int64_t begin, int64_t count, const RowGroup* 
     const int64_t block = k / size;
     const int64_t end = std::min(begin + count, (block + 1) * size);
     const double s =
-        f32_scales ? factor(*this, row, block)
-                   : block_scale(*this, row_scale_offset(scaled->layout, row, block, blocks, group));
+        f32_scales
+            ? factor(*this, row, block)
+            : block_scale(*this, row_scale_offset(scaled->layout, row, block, blocks, group));
     for (; k < end; ++k) out[k - begin] *= s;
   }
 }
