@@ -1,7 +1,6 @@
 #include "ir/stored.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/checked.h"
 
@@ -245,9 +244,13 @@ void layout_faults(const Extents& stored, const Strides& strides, int64_t alignm
   }
   if (!unique) return;
   std::array<int, kMaxRank> order{};
-  std::iota(order.begin(), order.begin() + stored.rank, 0);
-  std::sort(order.begin(), order.begin() + stored.rank,
-            [&](int a, int b) { return strides[a] < strides[b]; });
+  for (int i = 0; i < stored.rank && i < kMaxRank; ++i) {
+    int at = i;
+    for (; at > 0 && strides[order[static_cast<size_t>(at - 1)]] > strides[i]; --at) {
+      order[static_cast<size_t>(at)] = order[static_cast<size_t>(at - 1)];
+    }
+    order[static_cast<size_t>(at)] = i;
+  }
   int64_t reach = 0;  // largest offset that the smaller strides reach
   for (int i = 0; i < stored.rank; ++i) {
     const int d = order[static_cast<size_t>(i)];
