@@ -28,6 +28,7 @@ struct RunOptions {
 /// run at once.
 class COHORT_API Execution {
  public:
+  /// Takes the other's binding.
   Execution(Execution&& other) noexcept : data_(other.data_) { other.data_ = nullptr; }
   Execution& operator=(Execution&& other) noexcept;  ///< Takes the other's binding.
   Execution(const Execution& other) noexcept;        ///< A second, independent binding.

@@ -69,10 +69,13 @@ template <class T>
 class Maybe {
  public:
   Maybe() noexcept : has_(false), none_(0) {}
+  /// A field that is given.
   Maybe(T value) noexcept : has_(true), value_(value) {}  // NOLINT: a value stands for itself
+  /// Copies what is given.
   Maybe(const Maybe& other) noexcept : has_(other.has_), none_(0) {
     if (has_) new (&value_) T(other.value_);
   }
+  /// Copies what is given.
   Maybe& operator=(const Maybe& other) noexcept {
     this->~Maybe();
     return *new (this) Maybe(other);
@@ -97,6 +100,7 @@ class Maybe {
 template <class T>
 class Required {
  public:
+  /// The given value.
   constexpr Required(T value) noexcept : value_(value) {}    // NOLINT: a value stands for itself
   constexpr T operator*() const noexcept { return value_; }  ///< The value.
 
@@ -219,22 +223,29 @@ struct Quantized {
 /// A matrix operand of a product: stored, stored and quantised, or computed in this graph.
 class Operand : public Handle {
  public:
-  Operand(const Tensor& h) : Handle(h) {}        // NOLINT: each role may stand here
+  /// A stored tensor.
+  Operand(const Tensor& h) : Handle(h) {}  // NOLINT: each role may stand here
+  /// A quantised tensor.
   Operand(const ScaledTensor& h) : Handle(h) {}  // NOLINT
-  Operand(const Value& h) : Handle(h) {}         // NOLINT
+  /// A computed value.
+  Operand(const Value& h) : Handle(h) {}  // NOLINT
 };
 
 /// Weights of a grouped product, dense or discrete.
 class WeightOperand : public Handle {
  public:
-  WeightOperand(const Weights& h) : Handle(h) {}         // NOLINT: each role may stand here
+  /// Dense weights.
+  WeightOperand(const Weights& h) : Handle(h) {}  // NOLINT: each role may stand here
+  /// Discrete weights.
   WeightOperand(const WeightPointers& h) : Handle(h) {}  // NOLINT
 };
 
 /// A scalar operand: by value, or a Scalar of the graph. NaN is allowed by value.
 class ScalarArg {
  public:
-  ScalarArg(double value) noexcept : value_(value) {}            // NOLINT: a number stands here
+  /// By value.
+  ScalarArg(double value) noexcept : value_(value) {}  // NOLINT: a number stands here
+  /// Of the graph.
   ScalarArg(const Scalar& handle) noexcept : handle_(handle) {}  // NOLINT
 
  private:
@@ -287,6 +298,7 @@ struct OutputOptions {
 struct Key {
   uint64_t high;  ///< Upper half.
   uint64_t low;   ///< Lower half.
+  /// Equal in all 128 bits.
   friend constexpr bool operator==(const Key& a, const Key& b) {
     return a.high == b.high && a.low == b.low;
   }

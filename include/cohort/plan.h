@@ -25,11 +25,13 @@ template <class T>
 class ListView {
  public:
   constexpr ListView() = default;
+  /// A braced list; the view lives as long as the call it is an argument of.
   constexpr ListView(std::initializer_list<T> list)  // NOLINT: lives as long as the call
       : size_(static_cast<int64_t>(list.size())) {
     data_ = list.begin();
   }
   constexpr ListView(const T* data, int64_t size) : data_(data), size_(size) {}  ///< An array.
+  /// Any container with data() and size().
   template <class C>
   requires requires(const C& c) {
     static_cast<const T*>(c.data());

@@ -55,10 +55,11 @@ struct Finding {
 class COHORT_API Findings {
  public:
   Findings() noexcept : rep_(nullptr) {}
-  Findings(const Findings& other) noexcept;
+  Findings(const Findings& other) noexcept;  ///< Shares the list.
+  /// Takes the list.
   Findings(Findings&& other) noexcept : rep_(other.rep_) { other.rep_ = nullptr; }
-  Findings& operator=(const Findings& other) noexcept;
-  Findings& operator=(Findings&& other) noexcept;
+  Findings& operator=(const Findings& other) noexcept;  ///< Shares the list.
+  Findings& operator=(Findings&& other) noexcept;       ///< Takes the list.
   ~Findings();
 
   /// What kind of failure this is; `internal` for an empty list.
@@ -90,8 +91,11 @@ namespace detail {
 template <class T>
 class [[nodiscard]] Result {
  public:
+  /// Success.
   Result(T value) noexcept : ok_(true), value_(std::move(value)) {}  // NOLINT: implicit
+  /// Failure.
   Result(Findings findings) noexcept : ok_(false), findings_(std::move(findings)) {}  // NOLINT
+  /// Copies the value or shares the findings.
   Result(const Result& other) : ok_(other.ok_) {
     if (ok_) {
       new (&value_) T(other.value_);
@@ -99,6 +103,7 @@ class [[nodiscard]] Result {
       new (&findings_) Findings(other.findings_);
     }
   }
+  /// Takes the value or the findings.
   Result(Result&& other) noexcept : ok_(other.ok_) {
     if (ok_) {
       new (&value_) T(std::move(other.value_));
@@ -106,6 +111,7 @@ class [[nodiscard]] Result {
       new (&findings_) Findings(std::move(other.findings_));
     }
   }
+  /// As copying and taking.
   Result& operator=(Result other) noexcept {
     this->~Result();
     return *new (this) Result(std::move(other));
@@ -150,6 +156,7 @@ template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() noexcept : ok_(true) {}
+  /// Failure.
   Result(Findings findings) noexcept : ok_(false), findings_(std::move(findings)) {}  // NOLINT
   explicit operator bool() const noexcept { return ok_; }                 ///< True on success.
   [[nodiscard]] Findings findings() const noexcept { return findings_; }  ///< Why it failed.

@@ -10,8 +10,13 @@ namespace cohort {
 
 /// Where memory lives.
 struct MemoryDevice {
-  enum class Type : uint8_t { cpu, cuda } type = Type::cpu;  ///< Kind of memory.
-  int32_t ordinal = 0;                                       ///< CUDA device ordinal; 0 on the CPU.
+  /// Kinds of memory.
+  enum class Type : uint8_t {
+    cpu,   ///< Host memory.
+    cuda,  ///< Memory of a CUDA device.
+  };
+  Type type = Type::cpu;  ///< Kind of memory.
+  int32_t ordinal = 0;    ///< CUDA device ordinal; 0 on the CPU.
 };
 
 /// A view of caller-owned memory. Shapes are in elements, strides in elements, outermost first.

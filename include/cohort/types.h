@@ -117,8 +117,10 @@ struct FormatInfo {
 /// An extent: a number, or a named bound that one plan serves every value up to.
 class Dim {
  public:
+  /// A fixed extent.
   constexpr Dim(int64_t extent) : bound_(extent) {}  // NOLINT: a number is an extent
-  constexpr Dim(int extent) : bound_(extent) {}      // NOLINT: so is an int
+  /// A fixed extent.
+  constexpr Dim(int extent) : bound_(extent) {}  // NOLINT: so is an int
   /// The extent, or the largest value of a named one.
   [[nodiscard]] constexpr int64_t bound() const { return bound_; }
   /// True for an extent made by Builder::dynamic.
