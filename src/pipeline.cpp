@@ -21,8 +21,8 @@ using detail::PlanAccess;
 namespace {
 
 // What was recorded, checked as a whole and frozen. From here on it never changes.
-Result<Graph> freeze(ir::Recording& recording) {
-  validate::check_whole(recording);
+Result<Graph> freeze(ir::Recording& recording, Where where) {
+  validate::check_whole(recording, where);
   if (!recording.findings().empty()) return recording.findings().take(ErrorKind::invalid_graph);
   recording.graph().freeze();
   return Access::graph(recording.take().release());
@@ -49,7 +49,12 @@ Result<Graph> Builder::finish(Where where) && noexcept {
     s.finished = true;
     s.finished_at = where;
     if (s.out_of_memory) return base::out_of_memory(-1, "building a graph");
-    return freeze(s.recording);
+    Result<Graph> graph = freeze(s.recording, where);
+    if (graph) {
+      s.frozen = Access::graph(*graph);
+      s.frozen->retain();
+    }
+    return graph;
   });
 }
 
@@ -60,7 +65,7 @@ Result<Graph> parse_json(std::string_view text, const JsonLimits& limits) noexce
     base::Diagnostics findings;
     ErrorKind kind = ErrorKind::invalid_graph;
     if (!json::read(text, limits, recording, findings, kind)) return findings.take(kind);
-    return freeze(recording);
+    return freeze(recording, {nullptr, 0});
   });
 }
 

@@ -458,11 +458,12 @@ struct Access {
   static int32_t id(const Handle& h) noexcept { return h.id_; }
   static const Maybe<Scalar>& handle(const ScalarArg& a) noexcept { return a.handle_; }
   static double value(const ScalarArg& a) noexcept { return a.value_; }
-  static Dim dim(int64_t bound, int32_t symbol, uint32_t owner) noexcept {
-    return Dim(bound, symbol, owner);
+  static Dim dim(int64_t bound, int32_t symbol, uint32_t owner, Where made) noexcept {
+    return Dim(bound, symbol, owner, made);
   }
   static int32_t symbol(const Dim& d) noexcept { return d.symbol_; }
   static uint32_t owner(const Dim& d) noexcept { return d.owner_; }
+  static Where made(const Dim& d) noexcept { return d.made_; }
   static Graph graph(const ir::Graph* g) noexcept { return Graph(g); }
   static const ir::Graph* graph(const Graph& g) noexcept { return g.graph_; }
 

@@ -128,11 +128,12 @@ class Dim {
 
  private:
   friend struct detail::Access;
-  constexpr Dim(int64_t bound, int32_t symbol, uint32_t owner)
-      : bound_(bound), symbol_(symbol), owner_(owner) {}
+  constexpr Dim(int64_t bound, int32_t symbol, uint32_t owner, Where made)
+      : bound_(bound), symbol_(symbol), owner_(owner), made_(made) {}
   int64_t bound_;
   int32_t symbol_ = -1;
   uint32_t owner_ = 0;
+  Where made_{nullptr, 0};
 };
 
 /// Largest rank of a tensor.

@@ -18,6 +18,10 @@ using ir::kNone;
 
 namespace detail {
 
+State::~State() {
+  if (frozen != nullptr) frozen->release();
+}
+
 State::State(std::string_view graph_name) : recording(graph_name) {
   static std::atomic<uint32_t> next{1};
   serial = next.fetch_add(1, std::memory_order_relaxed);
@@ -78,8 +82,8 @@ int32_t open(State& s, const Handle& h, std::string_view op, std::string_view fi
 }  // namespace
 
 Where State::made(int32_t id) {
-  if (finished) return finished_at;
-  const ir::Graph& g = recording.graph();
+  if (out_of_memory) return {nullptr, 0};
+  const ir::Graph& g = frozen != nullptr ? *frozen : recording.graph();
   const ir::Value& v = g.values[static_cast<size_t>(id)];
   return v.node == kNone ? g.inputs[static_cast<size_t>(v.input)].where
                          : g.nodes[static_cast<size_t>(v.node)].where;
@@ -92,10 +96,10 @@ Recorder::Recorder(State* state, const Handle* in, const char* op, Where where) 
   pending.where = where;
   pending.op = nullptr;
   pending.in = kNone;
-  if (state_ == nullptr || state_->finished) return;
+  if (state_ == nullptr || state_->out_of_memory) return;
   try {
     pending.op = ir::find_op(op);
-    if (in != nullptr) pending.in = open(*state_, *in, op, "in", where);
+    if (in != nullptr && state_->records()) pending.in = open(*state_, *in, op, "in", where);
   } catch (...) {
     state_->out_of_memory = true;
   }
@@ -105,7 +109,7 @@ Recorder::~Recorder() = default;
 void Recorder::put(const Handle& handle) noexcept {
   ir::FieldValue f;
   f.kind = ir::FieldValue::Kind::value;
-  if (state_ != nullptr && !state_->finished && pending.op != nullptr) {
+  if (state_ != nullptr && state_->records() && pending.op != nullptr) {
     try {
       f.value = open(*state_, handle, pending.op->name, pending.op->fields[pending.count].name,
                      pending.where);
@@ -145,12 +149,12 @@ void Recorder::put_choice(int word) noexcept { put_integer(ir::FieldValue::Kind:
 void Recorder::put_none() noexcept { pending.fields[pending.count++] = ir::FieldValue{}; }
 
 void Recorder::commit() noexcept {
-  if (state_ == nullptr) return;
+  if (state_ == nullptr || state_->out_of_memory) return;
   try {
     if (state_->finished) {
-      const char* op = pending.op != nullptr ? pending.op->name : "op";
       first_result_ =
-          state_->dead(std::string("comes from '") + op + "', added after finish()", pending.where);
+          state_->dead("comes from '" + std::string(pending.op->name) + "', added after finish()",
+                       pending.where);
       failed_ = true;
       return;
     }
@@ -199,7 +203,7 @@ namespace {
 template <class H, class F>
 H input(detail::State* s, Where where, std::string_view name, F&& type) noexcept {
   int32_t id = kNone;
-  if (s != nullptr) {
+  if (s != nullptr && !s->out_of_memory) {
     try {
       id = s->finished
                ? s->dead("was declared as '" + std::string(name) + "' after finish()", where)
@@ -223,10 +227,17 @@ ir::Value typed(detail::State& s, Role role, Shape shape, DType dtype, std::stri
       e = {d.bound(), symbol};
       if (symbol != kNone && detail::Access::owner(d) != s.serial) {
         e.symbol = kNone;
+        v.faulty = true;
         const ir::Place place{"inputs", static_cast<int64_t>(s.recording.graph().inputs.size()),
                               where};
-        s.recording.report_dead(name, "shape", {"is a Dim of another builder", {nullptr, 0}}, where,
-                                place);
+        const bool late = detail::Access::owner(d) == 0;
+        s.recording.report_dead(
+            name, "shape",
+            {late ? "is a Dim that was made after finish()" : "is a Dim of another builder, made",
+             detail::Access::made(d)},
+            where, place);
+      } else if (symbol != kNone) {
+        v.faulty = v.faulty || s.recording.graph().symbols[static_cast<size_t>(symbol)].faulty;
       }
     }
     ++v.shape.rank;
@@ -252,13 +263,15 @@ ir::Value weight(ir::Value v, const WeightOptions& o) {
 }  // namespace
 
 Dim Builder::dynamic(std::string_view name, int64_t bound, Where where) noexcept {
-  if (state_ == nullptr || state_->finished) return Dim(bound);
+  // No builder has the serial 0: whoever receives such a Dim says so.
+  const Dim late = detail::Access::dim(bound, 0, 0, where);
+  if (state_ == nullptr || !state_->records()) return late;
   try {
     const int32_t symbol = state_->recording.add_symbol(name, bound, where);
-    return detail::Access::dim(bound, symbol, state_->serial);
+    return detail::Access::dim(bound, symbol, state_->serial, where);
   } catch (...) {
     state_->out_of_memory = true;
-    return Dim(bound);
+    return late;
   }
 }
 
@@ -364,7 +377,7 @@ Index Builder::index(std::string_view name, Dim count, DType dtype, Where where)
 
 void Builder::output(std::string_view name, const Handle& value, const OutputOptions& o,
                      Where where) noexcept {
-  if (state_ == nullptr || state_->finished) return;
+  if (state_ == nullptr || !state_->records()) return;
   try {
     const int32_t id = detail::open(*state_, value, name, "value", where);
     state_->recording.add_output(name, id, o.dtype, o.tail, o.strides, o.alignment, where);

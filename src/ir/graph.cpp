@@ -63,6 +63,7 @@ void Graph::freeze() {
     add_parts(inputs[i].name, v, false, static_cast<int32_t>(i), tensors);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].value == kNone) continue;  // a dead handle: there is a finding about it
     const Value& v = values[static_cast<size_t>(outputs[i].value)];
     add_parts(outputs[i].name, v, true, static_cast<int32_t>(i), tensors);
   }

@@ -58,6 +58,8 @@ struct Extents {
 struct Symbol {
   std::string name;
   int64_t bound = 0;
+  Where where{nullptr, 0};
+  bool faulty = false;  ///< It has a finding: none is added about its use.
 };
 
 /// How elements and scales of a quantised tensor stand in memory.
@@ -80,7 +82,7 @@ struct Value {
   Strides strides;                   ///< Stored tensors; rank 0: packed.
   int64_t alignment = 16;            ///< Stored tensors, in bytes.
   int32_t groups = kNone;            ///< Computed values: the groups input of its rows.
-  int32_t experts = 0;               ///< Computed values: experts of the product; 0: none.
+  int64_t experts = 0;               ///< Computed values: experts of the product; 0: none.
   bool accumulator = false;          ///< A product, or one times alpha and row_scale.
   int32_t node = kNone;              ///< Producer; kNone for inputs.
   int32_t port = 0;                  ///< Which result of the producer.

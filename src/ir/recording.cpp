@@ -1,10 +1,12 @@
 #include "ir/recording.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
 
 #include "base/checked.h"
+#include "ir/canonical.h"
 #include "ir/infer.h"
 #include "ir/stored.h"
 
@@ -58,18 +60,6 @@ bool Recording::check_name(const Place& place, std::string_view what, std::strin
 int32_t Recording::add_symbol(std::string_view name, int64_t bound, Where where) {
   const Place place{"dims", static_cast<int64_t>(graph_->symbols.size()), where};
   bool good = check_name(place, "dynamic extent", name);
-  for (const Symbol& s : graph_->symbols) {
-    if (s.name != name) continue;
-    fail(place, "name",
-         {.code = "E-NAME",
-          .op = std::string(name),
-          .field = "name",
-          .wanted = "a name of its own",
-          .got = std::string(name),
-          .message = "a dynamic extent of this name exists already"});
-    good = false;
-    break;
-  }
   if (bound < 0 || bound > kMaxExtent) {
     fail(place, "bound",
          {.code = bound < 0 ? "E-SHAPE" : "E-LIMIT",
@@ -81,7 +71,7 @@ int32_t Recording::add_symbol(std::string_view name, int64_t bound, Where where)
                      ", wanted 0 .. 2^48"});
     good = false;
   }
-  graph_->symbols.push_back({std::string(name), good ? bound : 0});
+  graph_->symbols.push_back({std::string(name), good ? bound : 0, where, !good});
   return static_cast<int32_t>(graph_->symbols.size()) - 1;
 }
 
@@ -106,7 +96,8 @@ int32_t Recording::add_input(std::string_view name, Value type, Where where) {
   }
   type.input = static_cast<int32_t>(g.inputs.size());
   type.node = kNone;
-  type.faulty = !good;
+  type.faulty = type.faulty || !good;
+  type.shape.rank = std::min(type.shape.rank, kMaxRank);
   const auto number = static_cast<int32_t>(g.values.size());
   g.values.push_back(std::move(type));
   g.inputs.push_back({std::string(name), number, where});
@@ -138,14 +129,19 @@ bool Recording::check_field(const Place& place, const OpRecord& op, const FieldR
     const double x = value.kind == Kind::real ? value.real : static_cast<double>(value.integer);
     if (std::isnan(x)) return bad("E-ATTRIBUTE", "a number", "NaN");
     if (record.ranged && (x < record.minimum || x > record.maximum)) {
-      return bad("E-ATTRIBUTE",
-                 std::to_string(record.minimum) + " .. " + std::to_string(record.maximum),
-                 std::to_string(x));
+      std::string wanted;
+      append_number(wanted, record.minimum);
+      wanted += " .. ";
+      append_number(wanted, record.maximum);
+      std::string got;
+      append_number(got, x);
+      return bad("E-ATTRIBUTE", std::move(wanted), std::move(got));
     }
     return true;
   }
   if (value.kind == Kind::value) {
     const Value& v = graph_->values[static_cast<size_t>(value.value)];
+    if (v.faulty) return true;
     if ((record.roles & role_bit(v.role)) == 0) {
       std::string wanted;
       for (int r = 0; !name(static_cast<Role>(r)).empty(); ++r) {

@@ -18,11 +18,17 @@ namespace cohort::detail {
 class State {
  public:
   explicit State(std::string_view graph_name);
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State();
 
   /// The number of a new dead handle: below -1.
   int32_t dead(std::string reason, Where where);
   /// Why a handle is dead.
   [[nodiscard]] ir::DeadHandle death(int32_t id) const;
+  /// Whether what is called now changes the graph. Once memory ran out the recording may be half
+  /// changed: nothing reads or fills it any more.
+  [[nodiscard]] bool records() const { return !finished && !out_of_memory; }
   /// Where a living value was made.
   [[nodiscard]] Where made(int32_t id);
 
@@ -33,6 +39,7 @@ class State {
   std::vector<ir::DeadHandle> dead_handles;
   bool finished = false;
   Where finished_at{nullptr, 0};
+  const ir::Graph* frozen = nullptr;  ///< Shared after a good finish(): handles name its places.
   bool out_of_memory = false;
 };
 

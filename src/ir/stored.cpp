@@ -264,19 +264,30 @@ void layout_faults(const Extents& stored, const Strides& strides, int64_t alignm
   }
 }
 
+namespace {
+
+// C++ can cast any number to an enum; JSON words are checked where they are read.
+void word_faults(const Value& v, Faults& faults) {
+  const auto known = [&](std::string_view code, std::string_view key, auto word) {
+    if (!name(word).empty()) return;
+    faults.push_back({code, key, -1, "a known word", std::to_string(static_cast<int>(word)), {}});
+  };
+  known("E-DTYPE", v.scaled ? "element" : "dtype", v.dtype);
+  known("E-ATTRIBUTE", "major", v.major);
+  known("E-ATTRIBUTE", "form", v.form);
+  if (!v.scaled) return;
+  known("E-DTYPE", "format", v.scaled->format);
+  known("E-LAYOUT", "layout", v.scaled->layout);
+  known("E-ATTRIBUTE", "axis", v.scaled->axis);
+  known("E-ATTRIBUTE", "storage", v.scaled->storage);
+}
+
+}  // namespace
+
 std::vector<StoredFault> input_faults(const Graph&, const Value& type) {
   Faults faults;
-  const bool typed =
-      !name(type.dtype).empty() && (!type.scaled || !name(type.scaled->format).empty());
-  if (!typed) {
-    faults.push_back({"E-DTYPE",
-                      type.scaled ? "format" : "dtype",
-                      -1,
-                      "a known type",
-                      std::to_string(static_cast<int>(type.dtype)),
-                      {}});
-    return faults;
-  }
+  word_faults(type, faults);
+  if (!faults.empty()) return faults;
   extent_faults(type.shape, bits(type.dtype), faults);
   if (!faults.empty()) return faults;
   role_faults(type, faults);

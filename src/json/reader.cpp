@@ -155,11 +155,12 @@ class Reader {
     if (good_) {
       r_.add_symbol(dim_name, bound, {nullptr, 0});
     } else {
-      g_.symbols.push_back({dim_name, 0});
+      g_.symbols.push_back({dim_name, 0, {nullptr, 0}, true});
     }
   }
 
-  void shape(const Item& item, ir::Extents& shape) {
+  void shape(const Item& item, ir::Value& value) {
+    ir::Extents& shape = value.shape;
     const Value* v = member(item, "shape", Kind::list, "a list of extents");
     if (v == nullptr) return;
     if (v->items.size() > kMaxRank) {
@@ -178,7 +179,9 @@ class Reader {
              "an integer or the name of a dim", describe(e));
         return;
       }
-      extent = {g_.symbols[static_cast<size_t>(it->second)].bound, it->second};
+      const ir::Symbol& symbol = g_.symbols[static_cast<size_t>(it->second)];
+      extent = {symbol.bound, it->second};
+      value.faulty = value.faulty || symbol.faulty;
     }
   }
 
@@ -213,7 +216,7 @@ class Reader {
     const bool weights = v.role == Role::weights || v.role == Role::weight_pointers;
     switch (k) {
       case ir::InputKey::shape:
-        return shape(item, v.shape);
+        return shape(item, v);
       case ir::InputKey::dtype:
         v.dtype = choice(item, "dtype", v.dtype);
         return;
@@ -328,7 +331,8 @@ class Reader {
     if (!op->is_root) {
       const Value* v = member(item, "in", Kind::string, "a value");
       if (v != nullptr) in = reference(v->text, "in");
-      if (in != kNone && g_.values[static_cast<size_t>(in)].role != Role::value) {
+      const bool sound = in != kNone && !g_.values[static_cast<size_t>(in)].faulty;
+      if (sound && g_.values[static_cast<size_t>(in)].role != Role::value) {
         fail("in", "E-ROLE", "value", ir::value_text(g_, g_.values[static_cast<size_t>(in)]));
         in = kNone;
       }

@@ -27,8 +27,7 @@ void infer(ir::Infer& c) {
                " has " + std::to_string(experts) + " experts: group g uses expert g mod E",
            hint);
   }
-  if (a.role == Role::value && a.groups != ir::kNone && gather == nullptr &&
-      a.groups != c.field("groups").value) {
+  if (a.groups != ir::kNone && gather == nullptr && a.groups != c.field("groups").value) {
     c.fail("E-GROUPS", "groups", -1, c.describe(c.graph().values[static_cast<size_t>(a.groups)]),
            c.describe(groups), "the rows of " + c.describe(a) + " belong to other groups");
   }
@@ -36,7 +35,7 @@ void infer(ir::Infer& c) {
   ir::Value y;
   y.shape = {gather != nullptr ? gather->shape[0] : a.shape[0], b.shape[1]};
   y.groups = c.field("groups").value;
-  y.experts = static_cast<int32_t>(experts);
+  y.experts = experts;
   y.accumulator = true;
   c.result(0, y);
 }

@@ -17,14 +17,16 @@ namespace {
 
 class Checker {
  public:
-  explicit Checker(ir::Recording& recording) : recording_(recording), g_(recording.graph()) {}
+  Checker(ir::Recording& recording, Where where)
+      : recording_(recording), g_(recording.graph()), where_(where) {}
 
   void run() {
     name();
+    symbol_names();
     for (size_t i = 0; i < g_.outputs.size(); ++i) output(static_cast<int64_t>(i));
     names();
     if (g_.outputs.empty()) {
-      fail({"outputs", -1, {nullptr, 0}}, "", "E-OUTPUT", g_.name, "outputs", "one output or more",
+      fail({"outputs", -1, where_}, "", "E-OUTPUT", g_.name, "outputs", "one output or more",
            "none", "the graph has no output: nothing would be computed");
       return;
     }
@@ -47,9 +49,9 @@ class Checker {
 
   void name() {
     if (g_.name.size() <= ir::kMaxName && ir::is_clean_utf8(g_.name)) return;
-    fail({"name", -1, {nullptr, 0}}, "", g_.name.size() > ir::kMaxName ? "E-LIMIT" : "E-NAME",
-         "graph", "name", "at most 256 bytes of printable UTF-8",
-         std::to_string(g_.name.size()) + " bytes", "the graph's name is no name");
+    fail({"name", -1, where_}, "", g_.name.size() > ir::kMaxName ? "E-LIMIT" : "E-NAME", "graph",
+         "name", "at most 256 bytes of printable UTF-8", std::to_string(g_.name.size()) + " bytes",
+         "the graph's name is no name");
   }
 
   // Every tensor that a run binds is named: "x", "x.scale". All names are apart.
@@ -57,11 +59,17 @@ class Checker {
     g_.freeze();
     std::unordered_map<std::string_view, const ir::TensorPart*> seen;
     seen.reserve(g_.tensors.size());
+    const ir::TensorPart* reported = nullptr;
+    const auto same_item = [](const ir::TensorPart& a, const ir::TensorPart& b) {
+      return a.index == b.index && a.is_output == b.is_output;
+    };
     for (const ir::TensorPart& part : g_.tensors) {
+      if (part.name.empty()) continue;  // there is a finding about it
       const auto [other, is_new] = seen.emplace(part.name, &part);
-      if (is_new) continue;
+      if (is_new || (reported != nullptr && same_item(*reported, part))) continue;
       const ir::TensorPart& before = *other->second;
-      if (before.index == part.index && before.is_output == part.is_output) continue;
+      if (same_item(before, part)) continue;
+      reported = &part;
       const auto index = static_cast<size_t>(part.index);
       const Where where = part.is_output ? g_.outputs[index].where : g_.inputs[index].where;
       fail({part.is_output ? "outputs" : "inputs", part.index, where}, "name", "E-NAME", part.name,
@@ -87,6 +95,10 @@ class Checker {
            ir::reference_text(g_, v), "result " + ir::reference_text(g_, v) + " was not asked for",
            "axes of quantize says which of row and col are made");
       return;
+    }
+    if (cohort::name(o.tail).empty()) {
+      fail(place, "tail", "E-ATTRIBUTE", o.name, "tail", "leave or zero",
+           std::to_string(static_cast<int>(o.tail)), "no such tail");
     }
     output_type(place, o, v);
     std::vector<ir::StoredFault> faults;
@@ -127,7 +139,8 @@ class Checker {
   void unused() {
     for (size_t i = 0; i < g_.inputs.size(); ++i) {
       const ir::Input& in = g_.inputs[i];
-      if (g_.values[static_cast<size_t>(in.value)].uses > 0) continue;
+      const ir::Value& v = g_.values[static_cast<size_t>(in.value)];
+      if (v.uses > 0 || v.faulty) continue;
       fail({"inputs", static_cast<int64_t>(i), in.where}, "", "E-UNUSED", in.name, "", "a consumer",
            "none", "input '" + in.name + "' is not used");
     }
@@ -148,6 +161,16 @@ class Checker {
     symbols();
   }
 
+  void symbol_names() {
+    std::unordered_map<std::string_view, size_t> seen;
+    for (size_t i = 0; i < g_.symbols.size(); ++i) {
+      const ir::Symbol& s = g_.symbols[i];
+      if (s.faulty || seen.emplace(s.name, i).second) continue;
+      fail({"dims", static_cast<int64_t>(i), s.where}, "name", "E-NAME", s.name, "name",
+           "a name of its own", s.name, "a dynamic extent of this name exists already");
+    }
+  }
+
   void symbols() {
     std::vector<bool> used(g_.symbols.size(), false);
     for (const ir::Input& in : g_.inputs) {
@@ -157,19 +180,20 @@ class Checker {
       }
     }
     for (size_t i = 0; i < used.size(); ++i) {
-      if (used[i]) continue;
-      fail({"dims", static_cast<int64_t>(i), {nullptr, 0}}, "", "E-UNUSED", g_.symbols[i].name, "",
-           "an input that has it", "none",
+      if (used[i] || g_.symbols[i].faulty) continue;
+      fail({"dims", static_cast<int64_t>(i), g_.symbols[i].where}, "", "E-UNUSED",
+           g_.symbols[i].name, "", "an input that has it", "none",
            "dynamic extent '" + g_.symbols[i].name + "' is not used");
     }
   }
 
   ir::Recording& recording_;
   ir::Graph& g_;
+  Where where_;
 };
 
 }  // namespace
 
-void check_whole(ir::Recording& recording) { Checker(recording).run(); }
+void check_whole(ir::Recording& recording, Where where) { Checker(recording, where).run(); }
 
 }  // namespace cohort::validate

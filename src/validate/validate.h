@@ -6,6 +6,7 @@
 namespace cohort::validate {
 
 /// Adds every finding about the graph as a whole. Nodes and inputs were checked as they were added.
-void check_whole(ir::Recording& recording);
+/// `where`: the place of finish(); file null for a text.
+void check_whole(ir::Recording& recording, Where where);
 
 }  // namespace cohort::validate
