@@ -304,6 +304,17 @@ struct Key {
   }
 };
 
+/// What a node's result is, for pictures and reports. Views live as long as the graph.
+struct ResultInfo {
+  std::string_view op;                ///< Op of the node.
+  std::string_view port;              ///< "" for the only result, otherwise "row", "col", ...
+  Role role;                          ///< Its role.
+  DType dtype;                        ///< Element type.
+  int32_t rank;                       ///< Number of extents.
+  int64_t bound[kMaxRank];            ///< Extents, at the bound of named ones.
+  std::string_view symbol[kMaxRank];  ///< Names of named extents; empty for numbers.
+};
+
 /// A checked, frozen graph. Copies share it; any thread may read it.
 class COHORT_API Graph {
  public:
@@ -315,6 +326,10 @@ class COHORT_API Graph {
   [[nodiscard]] std::string_view name() const noexcept;
   /// Number of ops.
   [[nodiscard]] int64_t node_count() const noexcept;
+  /// Number of results of node `node`; 0 when there is no such node.
+  [[nodiscard]] int32_t result_count(int64_t node) const noexcept;
+  /// Result `port` of node `node`; both must exist.
+  [[nodiscard]] ResultInfo result(int64_t node, int32_t port) const noexcept;
   /// Number of tensors that running the graph binds: inputs, then outputs, each with its parts.
   [[nodiscard]] int32_t tensor_count() const noexcept;
   /// Name of the i-th tensor ("x", "x.scale"); empty when `i` is out of range.

@@ -29,4 +29,13 @@ struct QuantizeSpec {
 [[nodiscard]] COHORT_API Result<int64_t> scale_bytes(ScaleLayout layout, int64_t rows,
                                                      int64_t columns, int64_t block) noexcept;
 
+/// Codes of `count` f32 values, nearest even: fp8 and narrower saturate, f16 and bf16 overflow to
+/// infinity; e2m1 two a byte, the even element low. E-DTYPE for integers and e8m0.
+[[nodiscard]] COHORT_API Status encode(DType type, const float* values, int64_t count,
+                                       std::byte* codes) noexcept;
+
+/// f32 values of `count` elements of any type; exact but for integers beyond 2^24.
+[[nodiscard]] COHORT_API Status decode(DType type, const std::byte* codes, int64_t count,
+                                       float* values) noexcept;
+
 }  // namespace cohort

@@ -4,6 +4,7 @@
 #include <cohort/graph.h>
 
 #include "ir/graph.h"
+#include "ir/op_record.h"
 
 namespace cohort {
 
@@ -18,6 +19,23 @@ Graph::~Graph() { graph_->release(); }
 
 std::string_view Graph::name() const noexcept { return graph_->name; }
 int64_t Graph::node_count() const noexcept { return static_cast<int64_t>(graph_->nodes.size()); }
+int32_t Graph::result_count(int64_t node) const noexcept {
+  if (node < 0 || node >= node_count()) return 0;
+  return static_cast<int32_t>(graph_->nodes[static_cast<size_t>(node)].op->results.size());
+}
+ResultInfo Graph::result(int64_t node, int32_t port) const noexcept {
+  const ir::Node& n = graph_->nodes[static_cast<size_t>(node)];
+  const ir::Value& v = graph_->values[static_cast<size_t>(n.first_result + port)];
+  ResultInfo info{
+      n.op->name, n.op->results[static_cast<size_t>(port)].name, v.role, v.dtype, v.shape.rank, {},
+      {}};
+  for (int i = 0; i < v.shape.rank; ++i) {
+    info.bound[i] = v.shape[i].bound;
+    if (v.shape[i].symbol == ir::kNone) continue;
+    info.symbol[i] = graph_->symbols[static_cast<size_t>(v.shape[i].symbol)].name;
+  }
+  return info;
+}
 int32_t Graph::tensor_count() const noexcept {
   return static_cast<int32_t>(graph_->tensors.size());
 }

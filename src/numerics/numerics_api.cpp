@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/diagnostics.h"
+#include "numerics/codec.h"
 #include "numerics/layout.h"
 #include "numerics/quantize.h"
 
@@ -38,6 +39,26 @@ Result<int64_t> scale_bytes(ScaleLayout layout, int64_t rows, int64_t columns,
     const auto bytes = numerics::scale_buffer_bytes(layout, rows, columns, block, 1);
     if (!bytes) return bad("E-OVERFLOW", "extents", "a size below 2^63 bytes", "more");
     return *bytes;
+  });
+}
+
+Status encode(DType type, const float* values, int64_t count, std::byte* codes) noexcept {
+  return base::guarded("encoding", [&]() -> Status {
+    if (type != DType::f32 && numerics::find_spec(type) == nullptr) {
+      return bad("E-DTYPE", "type", "a floating-point type with a sign", std::string(name(type)));
+    }
+    if (count < 0) return bad("E-SHAPE", "count", "0 or more", std::to_string(count));
+    numerics::encode_row(type, values, 0, count, codes);
+    return {};
+  });
+}
+
+Status decode(DType type, const std::byte* codes, int64_t count, float* values) noexcept {
+  return base::guarded("decoding", [&]() -> Status {
+    if (bits(type) == 0) return bad("E-DTYPE", "type", "a known type", "another");
+    if (count < 0) return bad("E-SHAPE", "count", "0 or more", std::to_string(count));
+    numerics::decode_row(type, codes, 0, count, values);
+    return {};
   });
 }
 

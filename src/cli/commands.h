@@ -1,0 +1,36 @@
+// One function a command; each returns an exit code or throws Failure or Stop.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/common.h"
+
+namespace cohort::cli {
+
+struct PlanArguments {
+  std::string arch = "cpu";
+  std::string engine;
+  bool explain = false;
+};
+
+struct RunArguments {
+  std::string arch = "cpu";
+  std::string engine;
+  std::string inputs;   ///< Path of a safetensors file; empty: random.
+  std::string outputs;  ///< Path; empty: not stored.
+  uint64_t seed = 0;
+  bool random = false;
+  std::vector<std::string> sizes;  ///< "T=4096"
+  std::string compare;             ///< "reference" or empty.
+};
+
+int check(const Common& common);
+int show(const Common& common, const std::string& format);
+int plan(const Common& common, const PlanArguments& arguments);
+int run(const Common& common, const RunArguments& arguments);
+int env(const Common& common);
+int sample(const Common& common, const std::string& name);
+
+}  // namespace cohort::cli

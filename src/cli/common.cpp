@@ -1,0 +1,104 @@
+#include "cli/common.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+namespace cohort::cli {
+
+int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::file:
+      return kUsage;
+    case ErrorKind::environment:
+    case ErrorKind::internal:
+      return kInternal;
+    default:
+      return kBadGraph;
+  }
+}
+
+namespace {
+
+std::string_view kind_name(ErrorKind kind) {
+  constexpr std::string_view kNames[] = {"invalid_graph", "unsupported", "mismatch", "file",
+                                         "environment",   "limit",       "internal"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+Json finding_json(const Finding& f) {
+  Json j{{"code", f.code}, {"op", f.op}, {"field", f.field}};
+  j["dimension"] = f.dimension < 0 ? Json(nullptr) : Json(f.dimension);
+  j["wanted"] = f.wanted;
+  j["got"] = f.got;
+  j["message"] = f.message;
+  j["where"] = f.where;
+  j["hint"] = f.hint;
+  return j;
+}
+
+}  // namespace
+
+int report(const Findings& findings, const Common& common) {
+  if (common.json) {
+    Json list = Json::array();
+    for (const Finding& f : findings) list.push_back(finding_json(f));
+    const Json j{{"ok", false},
+                 {"kind", kind_name(findings.kind())},
+                 {"total", findings.total()},
+                 {"findings", list}};
+    print(j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  } else {
+    const std::string_view text = findings.text();
+    std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
+  }
+  std::fprintf(stderr, "REPRO: %s\n", common.repro.c_str());
+  return exit_code(findings.kind());
+}
+
+std::string read_text(const std::string& path) {
+  // One byte more than the largest graph, so that the reader can say that it is too large.
+  constexpr size_t kMost = (size_t{64} << 20) + 1;
+  const auto close = [](std::FILE* f) {
+    if (f != stdin) std::fclose(f);
+  };
+  const std::unique_ptr<std::FILE, decltype(close)> file(
+      path == "-" ? stdin : std::fopen(path.c_str(), "rb"), close);
+  if (file == nullptr)
+    throw Stop{kUsage, "E-FILE " + path + ": cannot open: " + std::strerror(errno)};
+  std::string text;
+  std::string buffer(1 << 16, '\0');
+  while (text.size() < kMost) {
+    const size_t n = std::fread(buffer.data(), 1, buffer.size(), file.get());
+    text.append(buffer.data(), n);
+    if (n == buffer.size()) continue;
+    if (std::ferror(file.get()) != 0) {
+      throw Stop{kUsage, "E-FILE " + path + ": cannot read: " + std::strerror(errno)};
+    }
+    break;
+  }
+  return text;
+}
+
+Graph read_graph(const Common& common) { return value_of(parse_json(read_text(common.graph))); }
+
+void print(std::string_view text) {
+  const size_t n = std::fwrite(text.data(), 1, text.size(), stdout);
+  if (n != text.size() || std::fflush(stdout) != 0) {
+    throw Stop{kUsage,
+               std::string("E-FILE standard output: cannot write: ") + std::strerror(errno)};
+  }
+}
+
+std::string quoted(std::string_view argument) {
+  const bool plain = !argument.empty() && argument.find_first_not_of(
+                                              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXY"
+                                              "Z0123456789_-=./,:+@%") == std::string_view::npos;
+  if (plain) return std::string(argument);
+  std::string s = "'";
+  for (char c : argument) s += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return s + "'";
+}
+
+}  // namespace cohort::cli

@@ -1,0 +1,123 @@
+// The command `cohort`.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <functional>
+
+#include "cli/commands.h"
+#include "cli/common.h"
+
+namespace {
+
+using namespace cohort::cli;
+
+// The commands, their options, and what runs when one is chosen.
+class Application {
+ public:
+  Application() {
+    app_.require_subcommand(1);
+    app_.set_version_flag("--version", std::string(cohort::version()));
+    graph_command("check", "Parse and validate a graph; every finding with its JSON path.",
+                  [this] { return check(common_); });
+    CLI::App* s = graph_command("show", "The graph as text, SVG or JSON.",
+                                [this] { return show(common_, format_); });
+    s->add_option("--format", format_, "text, svg or json")
+        ->check(CLI::IsMember({"text", "svg", "json"}));
+    add_plan();
+    add_run();
+    command("env", "What the library finds on this machine.", [this] { return env(common_); });
+    CLI::App* b = command("sample", "List the bundled graphs, or print one as JSON.",
+                          [this] { return sample(common_, sample_); });
+    b->add_option("NAME", sample_, "Name of a bundled graph");
+  }
+
+  int run_command(int argc, char** argv) {
+    common_.repro = "cohort";
+    for (int i = 1; i < argc; ++i) common_.repro += " " + quoted(argv[i]);
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+      return app_.exit(e) == 0 ? kOk : kUsage;
+    }
+    try {
+      return chosen_();
+    } catch (const Failure& f) {
+      return report(f.findings, common_);
+    }
+  }
+
+  const std::string& repro() const { return common_.repro; }
+
+ private:
+  CLI::App* command(const char* name, const char* about, std::function<int()> action) {
+    CLI::App* c = app_.add_subcommand(name, about);
+    c->add_flag("--json", common_.json, "Machine-readable output");
+    c->callback([this, action] { chosen_ = action; });
+    return c;
+  }
+  CLI::App* graph_command(const char* name, const char* about, std::function<int()> action) {
+    CLI::App* c = command(name, about, std::move(action));
+    c->add_option("G", common_.graph, "Graph as JSON: a path, or - for standard input")->required();
+    return c;
+  }
+
+  void add_plan() {
+    CLI::App* p = graph_command("plan", "Choose an engine for a device, present or not.",
+                                [this] { return plan(common_, plan_); });
+    p->add_option("--arch", plan_.arch, "cpu, sm90, sm100, sm103 or sm107");
+    p->add_option("--engine", plan_.engine, "Only this engine");
+    p->add_flag("--explain", plan_.explain, "Why this engine and why not the others");
+  }
+
+  void add_run() {
+    CLI::App* r = graph_command("run", "Plan and execute.", [this] { return run(common_, run_); });
+    r->add_option("--arch", run_.arch, "cpu, sm90, sm100, sm103 or sm107");
+    r->add_option("--engine", run_.engine, "Only this engine");
+    CLI::Option* inputs = r->add_option("--inputs", run_.inputs, "Tensors by name, safetensors");
+    CLI::Option* random = r->add_option("--random", run_.seed, "Make inputs from this seed");
+    inputs->excludes(random);
+    r->add_option("--size", run_.sizes, "Value of a dynamic extent, NAME=VALUE");
+    r->add_option("--outputs", run_.outputs, "Where to store the outputs, safetensors");
+    r->add_option("--compare", run_.compare, "Compare with another engine's results")
+        ->check(CLI::IsMember({"reference"}));
+    r->callback([this, r, random] {
+      run_.random = random->count() > 0;
+      if (run_.inputs.empty() && !run_.random) {
+        throw CLI::RequiredError(r->get_name() + " needs --inputs or --random");
+      }
+      chosen_ = [this] { return run(common_, run_); };
+    });
+  }
+
+  CLI::App app_{"Grouped GEMM graphs: check, show, plan, run."};
+  Common common_;
+  PlanArguments plan_;
+  RunArguments run_;
+  std::string format_ = "text";
+  std::string sample_;
+  std::function<int()> chosen_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A reader that goes away is a failed write, which says so and has an exit code.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::string repro = "cohort";
+  try {
+    Application application;
+    try {
+      return application.run_command(argc, argv);
+    } catch (const Stop& s) {
+      std::fprintf(stderr, "%s\nREPRO: %s\n", s.message.c_str(), application.repro().c_str());
+      return s.exit;
+    }
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "E-MEMORY: memory ran out\n");
+    return kBadGraph;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "E-INTERNAL: %s\n", e.what());
+    return kInternal;
+  }
+}

@@ -1,0 +1,61 @@
+// Memory for every tensor of a run, filled from a file or at random.
+#pragma once
+
+#include <cohort/safetensors.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/common.h"
+
+namespace cohort::cli {
+
+using SizeMap = std::map<std::string, int64_t>;
+
+class RunMemory {
+ public:
+  RunMemory(const Graph& graph, const Plan& plan, const SizeMap& sizes);
+
+  /// Copies inputs and first contents from a file. Throws Failure with every finding.
+  void load(const TensorFile& file);
+  /// Makes inputs that suit the graph: unit-scale data, groups with an empty one, valid indices.
+  void randomize(uint64_t seed);
+
+  [[nodiscard]] const std::vector<NamedTensor>& tensors() const { return tensors_; }
+  [[nodiscard]] std::vector<NamedTensor> outputs() const;
+  [[nodiscard]] const std::vector<Size>& sizes() const { return sizes_; }
+
+ private:
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+  };
+  using Buffer = std::unique_ptr<void, Free>;
+  std::byte* allocate(int64_t bytes);
+  NamedTensor* find(const std::string& name);
+  void copy(const TensorFile& file, const std::string& from, const NamedTensor& to,
+            std::vector<std::string>& problems);
+  void add_pointers(const Json& input);
+
+  Json graph_;
+  SizeMap size_map_;
+  std::vector<Size> sizes_;
+  std::vector<Buffer> buffers_;
+  std::vector<NamedTensor> tensors_;
+  std::vector<bool> is_output_;
+  std::vector<NamedTensor> experts_;  ///< "w.0", "w.0.scale": what pointer arrays point to.
+};
+
+/// Named extents as the shapes of a file's inputs say, with --size on top. Throws Stop when one is
+/// missing or two shapes disagree.
+[[nodiscard]] SizeMap infer_sizes(const Json& graph, const TensorFile* file,
+                                  const std::vector<std::string>& given);
+
+/// Bytes of a packed view.
+[[nodiscard]] int64_t byte_count(const TensorView& view);
+
+}  // namespace cohort::cli

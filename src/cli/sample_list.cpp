@@ -1,0 +1,221 @@
+#include "cli/sample_list.h"
+
+#include <array>
+
+namespace cohort::cli {
+
+namespace {
+
+constexpr int64_t kExperts = 8;
+
+Result<Graph> fc1_mxfp8() {
+  Builder g("fc1_mxfp8");
+  Dim T = g.dynamic("T", 65536);
+  auto x = g.scaled_input("x", {T, 4096}, Format::mxfp8_e4m3);
+  auto w = g.scaled_weights("w", {kExperts, 2048, 4096}, Format::mxfp8_e4m3);
+  auto ends = g.groups("ends", kExperts, GroupForm::ends);
+  auto prob = g.row_input("prob", T);
+  auto y = g.add(GroupedGemm{.a = x, .b = w, .groups = ends})
+               .then(ReluSquared{})
+               .then(RowGate{.by = prob})
+               .then(Quantize{.to = Format::mxfp8_e4m3, .axes = Axes::both});
+  g.output("y", y.row);
+  g.output("y_t", y.col);
+  return std::move(g).finish();
+}
+
+// A grouped GEMM alone, in one of the group forms.
+Result<Graph> plain(std::string_view name, DType dtype, GroupForm form, Major major, Tail tail) {
+  Builder g(name);
+  Dim T = g.dynamic("T", 65536);
+  auto x = g.input("x", {T, 512}, dtype);
+  auto w = g.weights("w", {kExperts, 256, 512}, dtype, {.major = major});
+  auto rows = g.groups("rows", kExperts, form);
+  g.output("y", g.add(GroupedGemm{.a = x, .b = w, .groups = rows}), {.dtype = dtype, .tail = tail});
+  return std::move(g).finish();
+}
+
+Result<Graph> bf16_ends() {
+  return plain("bf16_ends", DType::bf16, GroupForm::ends, Major::k, Tail::leave);
+}
+Result<Graph> bf16_starts() {
+  return plain("bf16_starts", DType::bf16, GroupForm::starts, Major::k, Tail::leave);
+}
+Result<Graph> bf16_boundaries_tail() {
+  return plain("bf16_boundaries_tail", DType::bf16, GroupForm::boundaries, Major::k, Tail::zero);
+}
+Result<Graph> bf16_slots() {
+  return plain("bf16_slots", DType::bf16, GroupForm::slots, Major::k, Tail::zero);
+}
+Result<Graph> f16_n_major() {
+  return plain("f16_n_major", DType::f16, GroupForm::counts, Major::n, Tail::leave);
+}
+
+Result<Graph> bias_gate() {
+  Builder g("bias_gate");
+  Dim T = g.dynamic("T", 65536);
+  auto x = g.input("x", {T, 512}, DType::f16);
+  auto w = g.weights("w", {kExperts, 256, 512}, DType::f16);
+  auto counts = g.groups("counts", kExperts, GroupForm::counts, {.dtype = DType::i64});
+  auto y = g.add(GroupedGemm{.a = x, .b = w, .groups = counts})
+               .then(Bias{.by = g.group_matrix("b", {kExperts, 256}, DType::f16)})
+               .then(RowGate{.by = g.row_input("prob", T)});
+  g.output("y", y, {.dtype = DType::f16});
+  return std::move(g).finish();
+}
+
+// A quantised product with one factor an expert.
+Result<Graph> scaled(std::string_view name, Format a, Format b) {
+  Builder g(name);
+  Dim T = g.dynamic("T", 65536);
+  auto x = g.scaled_input("x", {T, 512}, a);
+  auto w = g.scaled_weights("w", {kExperts, 256, 512}, b);
+  auto ends = g.groups("ends", kExperts, GroupForm::ends);
+  auto y = g.add(GroupedGemm{.a = x, .b = w, .groups = ends})
+               .then(Alpha{.by = g.group_input("alpha", kExperts)});
+  g.output("y", y, {.dtype = DType::bf16});
+  return std::move(g).finish();
+}
+
+Result<Graph> fp8_tensor() { return scaled("fp8_tensor", Format::fp8_tensor, Format::fp8_tensor); }
+Result<Graph> fp8_row() { return scaled("fp8_row", Format::fp8_row, Format::fp8_row); }
+Result<Graph> fp8_block128() {
+  return scaled("fp8_block128", Format::fp8_block128, Format::fp8_block128);
+}
+Result<Graph> mxfp4() { return scaled("mxfp4", Format::mxfp4, Format::mxfp4); }
+Result<Graph> nvfp4() { return scaled("nvfp4", Format::nvfp4, Format::nvfp4); }
+Result<Graph> mxfp8_by_mxfp4() {
+  return scaled("mxfp8_by_mxfp4", Format::mxfp8_e5m2, Format::mxfp4);
+}
+
+Result<Graph> gather() {
+  Builder g("gather");
+  Dim T = g.dynamic("T", 65536);
+  Dim R = g.dynamic("R", 8 * 65536);
+  auto x = g.scaled_input("x", {T, 512}, Format::mxfp8_e4m3);
+  auto w = g.scaled_weights("w", {kExperts, 256, 512}, Format::mxfp8_e4m3);
+  auto ends = g.groups("ends", kExperts, GroupForm::ends);
+  auto y = g.add(GroupedGemm{.a = x, .b = w, .groups = ends, .gather = g.index("token", R)});
+  g.output("y", y, {.dtype = DType::bf16});
+  return std::move(g).finish();
+}
+
+Result<Graph> discrete_weights() {
+  Builder g("discrete_weights");
+  Dim T = g.dynamic("T", 65536);
+  auto x = g.scaled_input("x", {T, 512}, Format::mxfp8_e4m3);
+  auto w = g.weight_pointers("w", {kExperts, 256, 512}, Format::mxfp8_e4m3);
+  auto ends = g.groups("ends", kExperts, GroupForm::ends);
+  g.output("y", g.add(GroupedGemm{.a = x, .b = w, .groups = ends}), {.dtype = DType::bf16});
+  return std::move(g).finish();
+}
+
+Result<Graph> quantize(std::string_view name, const Quantize& op) {
+  Builder g(name);
+  Dim T = g.dynamic("T", 65536);
+  auto x = g.input("x", {T, 512}, DType::f32);
+  auto ends = g.groups("ends", kExperts, GroupForm::ends);
+  auto q = g.add(Load{.x = x, .groups = ends}).then(op);
+  g.output("q", q.row);
+  if (op.axes == Axes::both) g.output("q_t", q.col);
+  return std::move(g).finish();
+}
+
+Result<Graph> quantize_mxfp8() {
+  return quantize("quantize_mxfp8", {.to = Format::mxfp8_e4m3, .axes = Axes::both});
+}
+Result<Graph> quantize_nvfp4() {
+  return quantize("quantize_nvfp4", {.to = Format::nvfp4, .axes = Axes::both, .norm = 0.5});
+}
+Result<Graph> quantize_shifted() {
+  return quantize("quantize_shifted",
+                  {.to = Format::mxfp8_e4m3, .row_layout = ScaleLayout::shifted_128});
+}
+Result<Graph> quantize_fp8_row() {
+  return quantize("quantize_fp8_row", {.to = Format::fp8_row, .element = DType::e5m2});
+}
+
+Result<Graph> quantize_stochastic() {
+  Builder g("quantize_stochastic");
+  Dim T = g.dynamic("T", 65536);
+  auto q = g.add(Load{.x = g.input("x", {T, 512}, DType::f32)})
+               .then(Quantize{.to = Format::mxfp4,
+                              .rounding = Rounding::stochastic,
+                              .seed = g.scalar("seed", DType::i64),
+                              .offset = g.scalar("offset", DType::i64)});
+  g.output("q", q.row);
+  return std::move(g).finish();
+}
+
+Result<Graph> fp8_output_amax() {
+  Builder g("fp8_output_amax");
+  Dim T = g.dynamic("T", 65536);
+  auto x = g.input("x", {T, 512}, DType::bf16);
+  auto w = g.weights("w", {kExperts, 256, 512}, DType::bf16);
+  auto ends = g.groups("ends", kExperts, GroupForm::ends);
+  auto y = g.add(GroupedGemm{.a = x, .b = w, .groups = ends});
+  g.output("amax", y.then(Amax{.per = AmaxPer::expert}));
+  g.output("y", y.then(Cast{.to = DType::e4m3, .scale = g.scalar("scale")}));
+  return std::move(g).finish();
+}
+
+Result<Graph> matmul_relu() {
+  Builder g("matmul_relu");
+  Dim M = g.dynamic("M", 4096);
+  auto a = g.input("a", {M, 512}, DType::bf16);
+  auto b = g.input("b", {256, 512}, DType::bf16);
+  g.output("y", g.add(Matmul{.a = a, .b = b}).then(Unary{.mode = UnaryMode::relu}),
+           {.dtype = DType::bf16});
+  return std::move(g).finish();
+}
+
+Result<Graph> two_layers() {
+  Builder g("two_layers");
+  Dim T = g.dynamic("T", 65536);
+  auto x = g.input("x", {T, 512}, DType::bf16);
+  auto w1 = g.weights("w1", {kExperts, 1024, 512}, DType::bf16);
+  auto w2 = g.weights("w2", {kExperts, 512, 1024}, DType::bf16);
+  auto ends = g.groups("ends", kExperts, GroupForm::ends);
+  auto h = g.add(GroupedGemm{.a = x, .b = w1, .groups = ends})
+               .then(ReluSquared{.clamp = 8.0f})
+               .then(Cast{.to = DType::bf16});
+  auto y = g.add(GroupedGemm{.a = h, .b = w2, .groups = ends})
+               .then(RowScale{.by = g.row_input("s", T)})
+               .then(Add{.c = g.add(Load{.x = g.input("residual", {T, 512}, DType::bf16)})});
+  g.output("h", h);
+  g.output("y", y, {.dtype = DType::bf16});
+  return std::move(g).finish();
+}
+
+constexpr std::array kSamples{
+    Sample{"fc1_mxfp8", "MXFP8 FC1: squared ReLU, gate, row and column quantise", fc1_mxfp8},
+    Sample{"bf16_ends", "bf16 grouped GEMM, groups as ends", bf16_ends},
+    Sample{"bf16_starts", "bf16 grouped GEMM, groups as starts", bf16_starts},
+    Sample{"bf16_boundaries_tail", "groups as boundaries, tail rows written as 0",
+           bf16_boundaries_tail},
+    Sample{"bf16_slots", "groups as padded slots", bf16_slots},
+    Sample{"f16_n_major", "f16 weights stored (E, K, N), groups as counts", f16_n_major},
+    Sample{"bias_gate", "f16 with bias and routing gate, int64 counts", bias_gate},
+    Sample{"fp8_tensor", "fp8 with one factor a tensor", fp8_tensor},
+    Sample{"fp8_row", "fp8 with one factor a row", fp8_row},
+    Sample{"fp8_block128", "fp8 with 1x128 and 128x128 factors", fp8_block128},
+    Sample{"mxfp4", "MXFP4 with alpha", mxfp4},
+    Sample{"nvfp4", "NVFP4 with alpha", nvfp4},
+    Sample{"mxfp8_by_mxfp4", "MXFP8 tokens, MXFP4 weights", mxfp8_by_mxfp4},
+    Sample{"gather", "tokens gathered by index, MXFP8", gather},
+    Sample{"discrete_weights", "one pointer an expert, MXFP8", discrete_weights},
+    Sample{"quantize_mxfp8", "f32 to MXFP8 along rows and tokens", quantize_mxfp8},
+    Sample{"quantize_nvfp4", "f32 to NVFP4 along rows and tokens, norm 0.5", quantize_nvfp4},
+    Sample{"quantize_shifted", "MXFP8 with shifted_128 scales", quantize_shifted},
+    Sample{"quantize_fp8_row", "e5m2 with one f32 factor a row", quantize_fp8_row},
+    Sample{"quantize_stochastic", "MXFP4 with stochastic rounding", quantize_stochastic},
+    Sample{"fp8_output_amax", "e4m3 output with a given scale, amax an expert", fp8_output_amax},
+    Sample{"matmul_relu", "plain product with ReLU", matmul_relu},
+    Sample{"two_layers", "FC1, FC2, row scale and residual in one graph", two_layers},
+};
+
+}  // namespace
+
+std::span<const Sample> samples() { return kSamples; }
+
+}  // namespace cohort::cli

@@ -1,0 +1,19 @@
+// The bundled graphs.
+#pragma once
+
+#include <cohort/cohort.h>
+
+#include <span>
+#include <string_view>
+
+namespace cohort::cli {
+
+struct Sample {
+  std::string_view name;
+  std::string_view about;
+  Result<Graph> (*make)();
+};
+
+[[nodiscard]] std::span<const Sample> samples();
+
+}  // namespace cohort::cli
