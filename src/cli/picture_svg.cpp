@@ -9,10 +9,10 @@ namespace cohort::cli {
 
 namespace {
 
-constexpr int kInputWidth = 250;
+constexpr int kInputWidth = 310;
 constexpr int kNodeWidth = 270;
-constexpr int kOutputWidth = 220;
-constexpr int kGap = 70;
+constexpr int kOutputWidth = 230;
+constexpr int kGap = 100;
 constexpr int kSmall = 42;  // height of an input or output box
 constexpr int kTop = 70;
 
@@ -102,9 +102,9 @@ class Painter {
     for (const PictureOperand& o : node.operands) {
       if (inputs_.contains(o.reference)) sides.push_back(&o);
     }
-    const int height = 34 + 16 * attributes;
+    // As tall as what stands beside it, so that arrows run straight.
     const int side = static_cast<int>(std::max(sides.size(), outputs.size()));
-    const int row_height = std::max(height, side * (kSmall + 8) - 8);
+    const int height = std::max(34 + 16 * attributes, side * (kSmall + 8) - 8);
     d_.box(kNodeX, y, kNodeWidth, height, node.is_root ? "#dbe9ff" : "#f1f1f1",
            node.is_root ? "#3b6fc4" : "#888");
     d_.text(kNodeX + 12, y + 22, "%" + std::to_string(n) + "  " + node.op, "o");
@@ -128,7 +128,7 @@ class Painter {
     }
     tops_.push_back(y);
     bottoms_.push_back(y + height);
-    return y + row_height + 40;
+    return y + height + 40;
   }
 
   std::vector<const PictureOutput*> outputs_of(size_t n) const {
@@ -144,7 +144,7 @@ class Painter {
     const PictureInput& i = *inputs_.at(o.reference);
     d_.box(20, y, kInputWidth, kSmall, "#fff6d9", "#c8a438");
     d_.text(30, y + 17, clipped(i.name, 28), "n");
-    d_.text(30, y + 34, clipped(i.type + (i.extra.empty() ? "" : "  " + i.extra), 42), "d");
+    d_.text(30, y + 34, clipped(i.type + (i.extra.empty() ? "" : "  " + i.extra), 50), "d");
     const int from = y + kSmall / 2;
     const int to = std::clamp(from, node_y + 8, node_y + node_height - 8);
     d_.path("M" + point(20 + kInputWidth, from) + "L" + point(kNodeX, to));
@@ -176,8 +176,8 @@ class Painter {
     const int x = kNodeX + kNodeWidth;
     const int out = x + 18 + 6 * static_cast<int>(n % 5);
     d_.path("M" + point(x, bottoms_[from] - 10) + "L" + point(out, bottoms_[from] - 10) + "L" +
-            point(out, y + 14) + "L" + point(x, y + 14));
-    d_.label(out + 4, y + 10, field.empty() ? shape : field + " " + shape);
+            point(out, y + 8) + "L" + point(x, y + 8));
+    d_.label(out + 5, y - 4, field.empty() ? shape : field + " " + shape);
   }
 
   const Picture& p_;
