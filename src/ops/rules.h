@@ -37,7 +37,7 @@ inline void same_as_input(ir::Infer& infer) {
 
 /// What a row operand must be: one number a row of the piped value.
 inline void want_row_vector(ir::Infer& infer, std::string_view field) {
-  infer.want_extent(field, 0, infer.in().shape[0], "rows", "the value");
+  infer.want_extent(field, 0, infer.in().shape[0], "row count", "the value");
 }
 
 /// E-CHAIN unless the piped value is a product, or one times alpha and row_scale.
