@@ -59,10 +59,21 @@ std::vector<std::string> compare(const RunMemory& got, const RunMemory& wanted) 
   const auto a = got.outputs();
   const auto b = wanted.outputs();
   for (size_t i = 0; i < a.size(); ++i) {
-    const auto bytes = static_cast<size_t>(byte_count(a[i].view));
-    if (std::memcmp(a[i].view.data, b[i].view.data, bytes) != 0) different.emplace_back(a[i].name);
+    if (packed_bytes(a[i].view) != packed_bytes(b[i].view)) different.emplace_back(a[i].name);
   }
   return different;
+}
+
+// Stores outputs packed, as the file format wants them.
+void store(const std::string& path, std::vector<NamedTensor> outputs) {
+  std::vector<std::vector<std::byte>> packed;
+  for (NamedTensor& o : outputs) {
+    packed.push_back(packed_bytes(o.view));
+    o.view.data = packed.back().data();
+    o.view.pack();
+  }
+  const Status s = write_safetensors(path, outputs);
+  if (!s) throw Failure{s.findings()};
 }
 
 }  // namespace
@@ -99,10 +110,7 @@ int run(const Common& common, const RunArguments& a) {
     different = compare(memory, wanted);
   }
   const auto outputs = memory.outputs();
-  if (!a.outputs.empty()) {
-    const Status s = write_safetensors(a.outputs, outputs);
-    if (!s) throw Failure{s.findings()};
-  }
+  if (!a.outputs.empty()) store(a.outputs, outputs);
   if (common.json) {
     Json names = Json::array();
     for (const NamedTensor& o : outputs) names.push_back(o.name);

@@ -38,7 +38,29 @@ Json finding_json(const Finding& f) {
   return j;
 }
 
+// Standard output may be what failed, so what it takes is not asked again.
+void print_failure(const Json& j) {
+  const std::string text = j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
 }  // namespace
+
+int report(const Stop& stop, const Common& common) {
+  std::string_view text = stop.message;
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  if (common.json) {
+    print_failure({{"ok", false},
+                   {"kind", stop.exit == kUsage      ? "usage"
+                            : stop.exit == kInternal ? "internal"
+                                                     : "mismatch"},
+                   {"message", text}});
+  }
+  std::fprintf(stderr, "%.*s\nREPRO: %s\n", static_cast<int>(text.size()), text.data(),
+               common.repro.c_str());
+  return stop.exit;
+}
 
 int report(const Findings& findings, const Common& common) {
   if (common.json) {
@@ -48,7 +70,7 @@ int report(const Findings& findings, const Common& common) {
                  {"kind", kind_name(findings.kind())},
                  {"total", findings.total()},
                  {"findings", list}};
-    print(j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    print_failure(j);
   } else {
     const std::string_view text = findings.text();
     std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());

@@ -38,6 +38,8 @@ struct Common {
 /// Prints findings: text to stderr, or a JSON object to stdout; then the REPRO line. Returns the
 /// exit code.
 int report(const Findings& findings, const Common& common);
+/// As above, for a sentence.
+int report(const Stop& stop, const Common& common);
 
 /// A file's text, or standard input's for "-". Throws Stop.
 [[nodiscard]] std::string read_text(const std::string& path);

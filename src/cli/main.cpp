@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <sstream>
 
 #include "cli/commands.h"
 #include "cli/common.h"
@@ -38,16 +39,17 @@ class Application {
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
-      return app_.exit(e) == 0 ? kOk : kUsage;
+      std::ostringstream out;
+      std::ostringstream err;
+      const int exit = app_.exit(e, out, err) == 0 ? kOk : kUsage;
+      if (exit != kOk) throw Stop{exit, err.str()};
+      print(out.str());
+      return exit;
     }
-    try {
-      return chosen_();
-    } catch (const Failure& f) {
-      return report(f.findings, common_);
-    }
+    return chosen_();
   }
 
-  const std::string& repro() const { return common_.repro; }
+  const Common& common() const { return common_; }
 
  private:
   CLI::App* command(const char* name, const char* about, std::function<int()> action) {
@@ -99,25 +101,32 @@ class Application {
   std::function<int()> chosen_;
 };
 
+// Runs `command`; whatever it throws becomes a message, a REPRO line and an exit code.
+int guarded(const Application& application, const std::function<int()>& command) {
+  const Common& common = application.common();
+  try {
+    return command();
+  } catch (const Failure& f) {
+    return report(f.findings, common);
+  } catch (const Stop& s) {
+    return report(s, common);
+  } catch (const std::bad_alloc&) {
+    return report(Stop{kBadGraph, "E-MEMORY: memory ran out"}, common);
+  } catch (const std::exception& e) {
+    return report(Stop{kInternal, std::string("E-INTERNAL: ") + e.what()}, common);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   // A reader that goes away is a failed write, which says so and has an exit code.
   std::signal(SIGPIPE, SIG_IGN);
-  std::string repro = "cohort";
   try {
     Application application;
-    try {
-      return application.run_command(argc, argv);
-    } catch (const Stop& s) {
-      std::fprintf(stderr, "%s\nREPRO: %s\n", s.message.c_str(), application.repro().c_str());
-      return s.exit;
-    }
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "E-MEMORY: memory ran out\n");
-    return kBadGraph;
+    return guarded(application, [&] { return application.run_command(argc, argv); });
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "E-INTERNAL: %s\n", e.what());
+    std::fprintf(stderr, "E-INTERNAL: %s\nREPRO: cohort\n", e.what());
     return kInternal;
   }
 }

@@ -1,5 +1,7 @@
 #include "cli/run_memory.h"
 
+#include <unistd.h>
+
 #include <cohort/numerics.h>
 
 #include <algorithm>
@@ -51,8 +53,53 @@ void set_size(SizeMap& sizes, const std::string& dim, int64_t value, const std::
 
 int64_t byte_count(const TensorView& v) {
   int64_t n = bits(v.dtype);
-  for (int d = 0; d < v.rank; ++d) n *= v.shape[d];
-  return (n + 7) / 8;
+  for (int d = 0; d < v.rank; ++d) {
+    if (__builtin_mul_overflow(n, v.shape[d], &n)) throw std::bad_alloc();
+  }
+  return n / 8 + (n % 8 != 0 ? 1 : 0);
+}
+
+namespace {
+
+// Calls visit(bytes into the strided memory, bytes into packed memory, bytes) for every row.
+template <class F>
+void for_each_row(const TensorView& v, const F& visit) {
+  TensorView packed = v;
+  packed.pack();
+  if (byte_count(v) == 0) return;
+  const bool is_packed = std::equal(v.strides, v.strides + v.rank, packed.strides);
+  if (is_packed || v.rank == 0) return visit(int64_t{0}, int64_t{0}, byte_count(v));
+  const int last = v.rank - 1;
+  const bool whole_rows = v.strides[last] == 1;
+  const int64_t run = whole_rows ? v.shape[last] : 1;
+  const int64_t width = bits(v.dtype);
+  const int64_t total = byte_count(v) * 8 / width;
+  for (int64_t at = 0; at + run <= total; at += run) {
+    int64_t left = at;
+    int64_t element = 0;
+    for (int d = last; d >= 0; --d) {
+      element += left % v.shape[d] * v.strides[d];
+      left /= v.shape[d];
+    }
+    visit(element * width / 8, at * width / 8, (run * width + 7) / 8);
+  }
+}
+
+}  // namespace
+
+std::vector<std::byte> packed_bytes(const TensorView& v) {
+  std::vector<std::byte> all(static_cast<size_t>(byte_count(v)));
+  for_each_row(v, [&](int64_t from, int64_t to, int64_t n) {
+    std::memcpy(all.data() + to, static_cast<const std::byte*>(v.data) + from,
+                static_cast<size_t>(n));
+  });
+  return all;
+}
+
+void put_packed(const TensorView& v, const std::byte* packed) {
+  for_each_row(v, [&](int64_t to, int64_t from, int64_t n) {
+    std::memcpy(static_cast<std::byte*>(v.data) + to, packed + from, static_cast<size_t>(n));
+  });
 }
 
 SizeMap infer_sizes(const Json& graph, const TensorFile* file,
@@ -116,6 +163,13 @@ RunMemory::RunMemory(const Graph& graph, const Plan& plan, const SizeMap& sizes)
 
 std::byte* RunMemory::allocate(int64_t bytes) {
   const size_t size = (static_cast<size_t>(bytes) + 127) / 64 * 64;
+  // The kernel grants what it does not have and ends the process later; say so instead.
+  const auto most = static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+  if (bytes > most - allocated_) {
+    throw Stop{kBadGraph, "E-MEMORY: the tensors of this run need more than the " +
+                              std::to_string(most >> 20) + " MiB of this machine"};
+  }
+  allocated_ += bytes;
   Buffer buffer(std::aligned_alloc(64, size));
   if (buffer == nullptr) throw std::bad_alloc();
   std::memset(buffer.get(), 0, size);
@@ -202,7 +256,7 @@ void RunMemory::copy(const TensorFile& file, const std::string& from, const Name
                        text(*v));
     return;
   }
-  std::memcpy(to.view.data, v->data, static_cast<size_t>(byte_count(*v)));
+  put_packed(to.view, static_cast<const std::byte*>(v->data));
 }
 
 void RunMemory::load(const TensorFile& file) {
@@ -260,7 +314,16 @@ class Random {
     const int64_t n = byte_count(v) * 8 / bits(v.dtype);
     std::vector<float> x(static_cast<size_t>(n));
     for (float& f : x) f = normal_(engine_) * scale;
-    (void)encode(v.dtype, x.data(), n, static_cast<std::byte*>(v.data));
+    std::vector<std::byte> codes(static_cast<size_t>(byte_count(v)));
+    const Status done = encode(v.dtype, x.data(), n, codes.data());
+    if (!done) throw Failure{done.findings()};
+    put_packed(v, codes.data());
+  }
+
+  // One factor between 0.5 and 1.5: a scale or a norm of 0 or less would make no sense.
+  void factor(const TensorView& v) {
+    const float f = 0.5f + static_cast<float>(below(1024)) / 1024;
+    (void)encode(v.dtype, &f, 1, static_cast<std::byte*>(v.data));
   }
 
   // Scales that bring elements of values(v, spread) back to about one.
@@ -303,8 +366,8 @@ void put_integer(const TensorView& v, int64_t i, int64_t x) {
 }
 
 // Offsets of groups in the form that the input has.
-void put_groups(const Json& input, const std::vector<int64_t>& sizes, const TensorView& first,
-                const TensorView* used) {
+void put_groups(const Json& input, const std::vector<int64_t>& sizes, int64_t unit,
+                const TensorView& first, const TensorView* used) {
   const std::string form = input["form"];
   int64_t at = 0;
   for (size_t g = 0; g < sizes.size(); ++g) {
@@ -312,7 +375,8 @@ void put_groups(const Json& input, const std::vector<int64_t>& sizes, const Tens
     const int64_t end = at + sizes[g];
     put_integer(first, i, form == "counts" ? sizes[g] : form == "ends" ? end : at);
     if (form == "boundaries") put_integer(first, i + 1, end);
-    if (used != nullptr) put_integer(*used, i, sizes[g]);
+    // A slot need not be full: the largest multiple of `unit` that leaves one free.
+    if (used != nullptr) put_integer(*used, i, std::max<int64_t>(sizes[g] - unit, 0));
     at = end;
   }
 }
@@ -351,9 +415,10 @@ void RunMemory::randomize(uint64_t seed) {
     const std::string role = i["role"];
     if (role == "groups") {
       const bool slots = i["form"] == "slots";
+      const auto unit = std::max<int64_t>(i["row_alignment"].get<int64_t>(), 1);
       const std::vector<int64_t> sizes =
-          random.groups(i["shape"][0].get<int64_t>(), rows_of[name], std::max<int64_t>(i["row_alignment"].get<int64_t>(), 1));
-      put_groups(i, sizes, find(slots ? name + ".begin" : name)->view,
+          random.groups(i["shape"][0].get<int64_t>(), rows_of[name], unit);
+      put_groups(i, sizes, unit, find(slots ? name + ".begin" : name)->view,
                  slots ? &find(name + ".used")->view : nullptr);
       continue;
     }
@@ -363,6 +428,8 @@ void RunMemory::randomize(uint64_t seed) {
       for (int64_t k = 0; k < v.shape[0]; ++k) put_integer(v, k, random.below(rows_of[name]));
     } else if (v.dtype == DType::i32 || v.dtype == DType::i64) {
       put_integer(v, 0, random.below(1000));
+    } else if (role == "scalar") {
+      random.factor(v);
     } else if (i.contains("format") && !i["format"].is_null()) {
       random.values(v, spread_of(v.dtype));
       random.scales(find(name + ".scale")->view, spread_of(v.dtype));

@@ -45,6 +45,7 @@ class RunMemory {
   SizeMap size_map_;
   std::vector<Size> sizes_;
   std::vector<Buffer> buffers_;
+  int64_t allocated_ = 0;  ///< Bytes in buffers_.
   std::vector<NamedTensor> tensors_;
   std::vector<bool> is_output_;
   std::vector<NamedTensor> experts_;  ///< "w.0", "w.0.scale": what pointer arrays point to.
@@ -55,6 +56,10 @@ class RunMemory {
 [[nodiscard]] SizeMap infer_sizes(const Json& graph, const TensorFile* file,
                                   const std::vector<std::string>& given);
 
+/// The elements of a view, packed.
+[[nodiscard]] std::vector<std::byte> packed_bytes(const TensorView& view);
+/// Copies packed elements to where a view has them.
+void put_packed(const TensorView& view, const std::byte* packed);
 /// Bytes of a packed view.
 [[nodiscard]] int64_t byte_count(const TensorView& view);
 

@@ -1,6 +1,7 @@
 #include "io/file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -23,6 +24,13 @@ Findings file_findings(std::string_view path, std::string_view what) {
 }
 
 ReplacementFile::ReplacementFile(std::string_view path) : path_(path) {
+  struct stat s {};
+  if (::stat(path_.c_str(), &s) == 0 && !S_ISREG(s.st_mode)) {
+    // A pipe or a device is written to, never replaced by a file; a directory is neither.
+    fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd_ < 0) throw base::FindingsError{file_findings(path_, "write")};
+    return;
+  }
   static std::atomic<uint32_t> counter{0};
   temporary_ = path_ + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter++);
   fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -50,6 +58,7 @@ void ReplacementFile::commit() {
   const bool closed = ::close(fd_) == 0;
   fd_ = -1;
   if (!flushed || !closed) throw base::FindingsError{file_findings(path_, "write")};
+  if (temporary_.empty()) return;
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
     throw base::FindingsError{file_findings(path_, "rename")};
   }

@@ -13,6 +13,7 @@ namespace cohort::io {
 [[nodiscard]] Findings file_findings(std::string_view path, std::string_view what);
 
 /// A new file beside `path` that takes its place when commit() is called and vanishes otherwise.
+/// When `path` is a pipe or a device, that itself.
 class ReplacementFile {
  public:
   /// Throws FindingsError.

@@ -1,0 +1,137 @@
+// Exit codes, messages and the REPRO line when something is wrong.
+#include <cstdint>
+#include <cstring>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+
+namespace cohort::test {
+namespace {
+
+using Json = nlohmann::json;
+using Failures = Command;
+
+// A safetensors file of the given header and `bytes` zero bytes.
+std::string tensors(const std::string& header, size_t bytes) {
+  std::string s(8, '\0');
+  const uint64_t n = header.size();
+  std::memcpy(s.data(), &n, 8);
+  return s + header + std::string(bytes, '\0');
+}
+
+TEST_F(Failures, Usage) {
+  fails("", 2, "subcommand");
+  fails("nothing", 2, "nothing");
+  fails("check", 2, "G");
+  fails("check --wrong x", 2, "wrong");
+  fails("show --format png x", 2, "png");
+  fails("sample no_such_graph", 2, "no_such_graph");
+  const std::string g = sample("matmul_relu");
+  fails("run " + g, 2, "--inputs");
+  fails("run " + g + " --random 1 --inputs x", 2, "--random");
+  fails("run " + g + " --random 1 --size M", 2, "NAME=VALUE");
+  fails("run " + g + " --random 1 --size M=-1", 2, "NAME=VALUE");
+  fails("run " + g + " --random one", 2, "--random");
+  fails("run " + g + " --random 1 --compare nobody", 2, "nobody");
+}
+
+TEST_F(Failures, GraphFiles) {
+  fails("check " + path("absent"), 2, "No such file");
+  fails("check " + path(""), 2, "Is a directory");
+  fails("check " + write("empty", ""), 2, "E-JSON");
+  fails("check " + write("brackets", std::string(10 << 20, '[')), 1, "E-JSON");
+  fails("check " + write("deep", R"({"cohort":)" + std::string(10 << 20, '[')), 1, "E-");
+  const std::string text = read_file(sample("bf16_ends"));
+  fails("check " + write("half", text.substr(0, text.size() / 2)), 2, "E-JSON");
+  fails("check - </dev/null", 2, "E-JSON");
+  fails("check " + write("other", "{\"cohort\": 1}"), 1, "E-");
+  if (::geteuid() != 0) {
+    const std::string locked = write("locked", text);
+    std::filesystem::permissions(locked, std::filesystem::perms::none);
+    fails("check " + locked, 2, "Permission denied");
+  }
+}
+
+TEST_F(Failures, FindingsAsJson) {
+  Json g = Json::parse(read_file(sample("bf16_ends")));
+  g["inputs"][1]["shape"][2] = 500;
+  const Said s = cohort("check --json " + write("wrong.json", g.dump()));
+  EXPECT_EQ(s.exit, 1);
+  const Json j = Json::parse(s.out);
+  EXPECT_EQ(j["ok"], false);
+  EXPECT_EQ(j["kind"], "invalid_graph");
+  ASSERT_GE(j["findings"].size(), 1u);
+  EXPECT_EQ(j["findings"][0]["code"].get<std::string>().rfind("E-", 0), 0u);
+  EXPECT_EQ(j["findings"][0]["where"].get<std::string>().rfind("/", 0), 0u);
+  EXPECT_NE(s.err.find("REPRO: cohort check --json"), std::string::npos);
+}
+
+TEST_F(Failures, StandardOutputThatFails) {
+  const std::string g = sample("bf16_ends");
+  fails("show " + g + " >/dev/full", 2, "No space left");
+  fails("--help >/dev/full", 2, "No space left");
+  const Said s = cohort("show " + g + " --format svg | true");
+  EXPECT_EQ(s.exit, 0) << "the reader's code, and no signal ends the command";
+}
+
+TEST_F(Failures, OutputsThatCannotBeWritten) {
+  const std::string g = sample("matmul_relu");
+  const std::string run = "run " + g + " --random 1 --size M=8 --outputs ";
+  fails(run + "/dev/full", 2, "No space left");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+  fails(run + path(""), 2, "directory");
+  fails(run + path("absent/y"), 2, "No such file");
+  EXPECT_EQ(cohort(run + "/dev/null").exit, 0);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_FALSE(has_leftovers());
+}
+
+TEST_F(Failures, TensorFiles) {
+  const std::string g = sample("matmul_relu");
+  const std::string run = "run " + g + " --inputs ";
+  fails(run + path("absent"), 2, "No such file");
+  fails(run + path(""), 2, "E-FILE");
+  fails(run + write("short", "abc"), 2, "E-");
+  fails(run + write("length", std::string(8, '\xff') + "{}"), 2, "E-");
+  fails(
+      run + write("past", tensors(R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}})", 8)),
+      2, "E-");
+}
+
+TEST_F(Failures, EveryTensorThatDoesNotFit) {
+  const std::string g = sample("matmul_relu");
+  // a says M = 2; b has a wrong extent; c is nobody's.
+  const std::string header = R"({"a":{"dtype":"BF16","shape":[2,512],"data_offsets":[0,2048]},)"
+                             R"("b":{"dtype":"BF16","shape":[1,512],"data_offsets":[2048,3072]},)"
+                             R"("c":{"dtype":"F32","shape":[1],"data_offsets":[3072,3076]}})";
+  const std::string file = write("f", tensors(header, 3076));
+  fails("run " + g + " --inputs " + file, 1, "b: wanted [256, 512], the file has [1, 512]");
+  fails("run " + g + " --inputs " + file, 1, "c: the graph has no such input");
+  fails("run " + g + " --size M=3 --inputs " + file, 1, "E-SIZE");
+  const std::string no_a = R"({"b":{"dtype":"BF16","shape":[256,512],"data_offsets":[0,262144]}})";
+  fails("run " + g + " --inputs " + write("n", tensors(no_a, 262144)), 1, "--size M=");
+  fails("run " + g + " --size M=2 --inputs " + path("n"), 1, "a: the file has no such tensor");
+}
+
+TEST_F(Failures, SizesAndMemory) {
+  const std::string g = sample("matmul_relu");
+  fails("run " + g + " --random 1 --size M=5000", 1, "E-SIZE");
+  fails("run " + g + " --random 1 --size Q=5", 1, "E-SIZE");
+  EXPECT_EQ(cohort("run " + g + " --random 1 --size M=0").exit, 0);
+  Json big = Json::parse(read_file(g));
+  big["inputs"][1]["shape"] = {int64_t{1} << 40, 512};
+  fails("run " + write("big.json", big.dump()) + " --random 1 --size M=1", 1, "E-MEMORY");
+}
+
+TEST_F(Failures, ReproIsPasteable) {
+  const Said s = cohort("check '" + path("it'\\''s absent") + "'");
+  EXPECT_EQ(s.exit, 2);
+  const std::string repro = s.err.substr(s.err.rfind("REPRO: cohort ") + 14);
+  const Said again = cohort(repro.substr(0, repro.size() - 1));
+  EXPECT_EQ(again.exit, 2);
+  EXPECT_EQ(again.err, s.err);
+}
+
+}  // namespace
+}  // namespace cohort::test
