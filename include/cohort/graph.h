@@ -180,8 +180,9 @@ class ScaledTensor : public Handle {
   ScaledTensor() = delete;
   /// Does not compile: a quantised tensor takes no epilogue.
   template <class O>
-  void then(const O&) const {
+  ScaledTensor then(const O&) const {
     static_assert(detail::kNever<O>, "ScaledTensor takes no epilogue: Quantize ends a chain");
+    return *this;
   }
 
  private:
@@ -197,6 +198,13 @@ class Value : public Broadcastable {
   /// Appends an epilogue op. Mistakes are found now and reported by Builder::finish.
   template <EpilogueOp O>
   [[nodiscard]] typename O::Out then(const O& op, Where where = Where::here()) const;
+  /// Does not compile: `then` takes an epilogue op.
+  template <class O>
+  requires(!EpilogueOp<O>) Value then(const O&) const {
+    static_assert(!RootOp<O>, "Value::then takes no root op: give it to Builder::add");
+    static_assert(Op<O>, "Value::then takes an op: RowGate{.by = prob}");
+    return *this;
+  }
 
  private:
   friend struct detail::Access;
@@ -209,8 +217,9 @@ struct Quantized {
   ScaledTensor col;  ///< Blocks along tokens, anew in each group.
   /// Does not compile: a quantised pair takes no epilogue.
   template <class O>
-  void then(const O&) const {
+  Quantized then(const O&) const {
     static_assert(detail::kNever<O>, "Quantized takes no epilogue: Quantize ends a chain");
+    return *this;
   }
   static constexpr int result_count = 2;  ///< Number of results.
   /// Names of the results, in order.
@@ -409,6 +418,9 @@ class COHORT_API Builder {
   /// Appends a root op. Mistakes are found now and reported by finish().
   template <RootOp O>
   [[nodiscard]] typename O::Out add(const O& op, Where where = Where::here()) noexcept;
+  /// Does not compile: `add` takes a root op.
+  template <class O>
+  requires(!RootOp<O>) Value add(const O& op) noexcept;
 
   /// Makes a result an output of the graph.
   void output(std::string_view name, const Handle& value, const OutputOptions& options = {},
@@ -509,6 +521,13 @@ struct Access {
 template <EpilogueOp O>
 typename O::Out Value::then(const O& op, Where where) const {
   return detail::Access::record(detail::Access::state(*this), this, op, where);
+}
+
+template <class O>
+requires(!RootOp<O>) Value Builder::add(const O&) noexcept {
+  static_assert(!Op<O>, "Builder::add takes no epilogue op: give it to Value::then");
+  static_assert(Op<O>, "Builder::add takes an op: Load{.x = x}");
+  return detail::Access::make<Value>(nullptr, -1);
 }
 
 template <RootOp O>

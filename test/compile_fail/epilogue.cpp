@@ -1,0 +1,75 @@
+// EXPECT BAD1: cohort::RowVec
+// EXPECT BAD2: Required<cohort::DType>
+// EXPECT BAD3: Required<cohort::Format>
+// EXPECT BAD4: Required<cohort::UnaryMode>
+// EXPECT BAD5: cohort::RowVec
+// EXPECT BAD6: cohort::GroupMat
+// EXPECT BAD7: cohort::Value
+// EXPECT BAD8: Required<cohort::DType>
+// EXPECT BAD9: Required<cohort::Format>
+// EXPECT BAD10: cohort::ScalarArg
+// EXPECT BAD11: cohort::RowVec
+// EXPECT BAD12: cohort::RowVec
+// EXPECT BAD13: cohort::RowVec
+// EXPECT g++ BAD14: Required<cohort::Format>
+// EXPECT clang++ BAD14: field 'axes'
+// EXPECT BAD15: Scalar>
+#include <cohort/cohort.h>
+
+using namespace cohort;
+
+#ifdef __clang__
+// An error in the standard; clang means the same and warns.
+#pragma clang diagnostic error "-Wreorder-init-list"
+#endif
+
+void use(Value v, Weights w, RowVec gate, GroupVec alphas, GroupMat bias, Scalar norm, Tensor x,
+         Groups ends, ColVec col) {
+  (void)v;
+  (void)w;
+  (void)gate;
+  (void)alphas;
+  (void)bias;
+  (void)norm;
+  (void)x;
+  (void)ends;
+  (void)col;
+#if defined(BAD1)  // weights as a row vector
+  auto y = v.then(RowGate{.by = w});
+#elif defined(BAD2)   // forgotten Cast::to
+  auto y = v.then(Cast{});
+#elif defined(BAD3)   // forgotten Quantize::to
+  auto y = v.then(Quantize{.axes = Axes::both});
+#elif defined(BAD4)   // forgotten Unary::mode
+  auto y = v.then(Unary{});
+#elif defined(BAD5)   // a group vector as a row vector
+  auto y = v.then(RowScale{.by = alphas});
+#elif defined(BAD6)   // a row vector as bias
+  auto y = v.then(Bias{.by = gate});
+#elif defined(BAD7)   // a stored tensor as residual: it must be loaded
+  auto y = v.then(Add{.c = x});
+#elif defined(BAD8)   // a format where a type is wanted
+  auto y = v.then(Cast{.to = Format::mxfp4});
+#elif defined(BAD9)   // a type where a format is wanted
+  auto y = v.then(Quantize{.to = DType::e4m3});
+#elif defined(BAD10)  // groups as the norm
+  auto y = v.then(Quantize{.to = Format::mxfp4, .norm = ends});
+#elif defined(BAD11)  // a feature vector as a row vector
+  auto y = v.then(RowGate{.by = col});
+#elif defined(BAD12)  // a number as a row vector
+  auto y = v.then(RowGate{.by = 0.5f});
+#elif defined(BAD13)  // forgotten RowGate::by
+  auto y = v.then(RowGate{});
+#elif defined(BAD14)  // attributes out of order
+  auto y = v.then(Quantize{.axes = Axes::both, .to = Format::mxfp4});
+#elif defined(BAD15)  // a seed by value
+  auto y = v.then(Quantize{.to = Format::mxfp4, .seed = 1});
+#else
+  auto y = v.then(Alpha{.by = alphas}).then(RowScale{.by = gate}).then(Bias{.by = bias});
+  auto z = y.then(Cast{.to = DType::bf16, .scale = norm});
+  (void)z;
+  auto q = z.then(Quantize{.to = Format::mxfp4, .norm = norm, .qmax = 6.0f});
+  (void)q;
+#endif
+  (void)y;
+}
