@@ -200,7 +200,8 @@ class Value : public Broadcastable {
   [[nodiscard]] typename O::Out then(const O& op, Where where = Where::here()) const;
   /// Does not compile: `then` takes an epilogue op.
   template <class O>
-  requires(!EpilogueOp<O>) Value then(const O&) const {
+  requires(!EpilogueOp<O>) Value then(const O&)
+  const {
     static_assert(!RootOp<O>, "Value::then takes no root op: give it to Builder::add");
     static_assert(Op<O>, "Value::then takes an op: RowGate{.by = prob}");
     return *this;
@@ -420,7 +421,8 @@ class COHORT_API Builder {
   [[nodiscard]] typename O::Out add(const O& op, Where where = Where::here()) noexcept;
   /// Does not compile: `add` takes a root op.
   template <class O>
-  requires(!RootOp<O>) Value add(const O& op) noexcept;
+  requires(!RootOp<O>) Value add(const O& op)
+  noexcept;
 
   /// Makes a result an output of the graph.
   void output(std::string_view name, const Handle& value, const OutputOptions& options = {},
@@ -524,7 +526,8 @@ typename O::Out Value::then(const O& op, Where where) const {
 }
 
 template <class O>
-requires(!RootOp<O>) Value Builder::add(const O&) noexcept {
+requires(!RootOp<O>) Value Builder::add(const O&)
+noexcept {
   static_assert(!Op<O>, "Builder::add takes no epilogue op: give it to Value::then");
   static_assert(Op<O>, "Builder::add takes an op: Load{.x = x}");
   return detail::Access::make<Value>(nullptr, -1);
