@@ -27,6 +27,7 @@ void infer(ir::Infer& c) {
                " has " + std::to_string(experts) + " experts: group g uses expert g mod E",
            hint);
   }
+  if (gather != nullptr) check_shifted(c, "a", "a product without gather");
   if (a.groups != ir::kNone && gather == nullptr && a.groups != c.field("groups").value) {
     c.fail("E-GROUPS", "groups", -1, c.describe(c.graph().values[static_cast<size_t>(a.groups)]),
            c.describe(groups), "the rows of " + c.describe(a) + " belong to other groups");

@@ -16,6 +16,8 @@ void infer(ir::Infer& c) {
   if (n_major && b.scaled) {
     c.fail("E-LAYOUT", "b_major", -1, "k", "n", "blocks of a quantised b run along K: b is (N, K)");
   }
+  check_shifted(c, "a", "a product with groups");
+  check_shifted(c, "b", "a product with groups");
   if (c.failed()) return;
   ir::Value y;
   y.shape = {a.shape[0], b.shape[n_major ? 1 : 0]};

@@ -60,6 +60,14 @@ void check_alone(ir::Infer& infer, std::string_view field, const ir::Value& v) {
 
 }  // namespace
 
+void check_shifted(ir::Infer& infer, std::string_view field, std::string_view wanted) {
+  const ir::Value& v = *infer.operand(field);
+  if (!v.scaled || v.scaled->layout != ScaleLayout::shifted_128) return;
+  infer.fail("E-LAYOUT", field, -1, "tiled_128x4 or linear", "shifted_128",
+             "shifted_128 scales of " + infer.describe(v) + " are placed by group: they need " +
+                 std::string(wanted));
+}
+
 void check_operand_pair(ir::Infer& infer, std::string_view field_a, std::string_view field_b) {
   const ir::Value& a = *infer.operand(field_a);
   const ir::Value& b = *infer.operand(field_b);

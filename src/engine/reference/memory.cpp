@@ -1,7 +1,9 @@
 #include "engine/reference/memory.h"
 
 #include <cstddef>
+#include <string>
 
+#include "base/diagnostics.h"
 #include "ir/stored.h"
 
 namespace cohort::engine::reference {
@@ -45,6 +47,27 @@ void place(StoredRef& r, const TensorView& view, int first_dim, bool swapped) {
   r.column_stride = view.strides[first_dim + (swapped ? 0 : 1)];
 }
 
+// One entry of an array of pointers: data like offsets, so what is wrong with it is a finding.
+void* pointer_at(const TensorView& array, int64_t e, int64_t alignment, bool is_empty,
+                 const std::string& name) {
+  const auto address = static_cast<uintptr_t>(static_cast<const int64_t*>(array.data)[e]);
+  const bool null = address == 0 && !is_empty;
+  if (!null && address % static_cast<uintptr_t>(alignment) == 0) {
+    return reinterpret_cast<void*>(address);
+  }
+  const std::string wanted =
+      null ? "a pointer" : "a multiple of " + std::to_string(alignment) + " bytes";
+  const std::string got = null ? "null" : std::to_string(address);
+  throw base::FindingsError{base::make_findings(
+      ErrorKind::mismatch,
+      {.code = null ? "E-POINTER" : "E-ALIGNMENT",
+       .op = name,
+       .field = "values",
+       .wanted = wanted,
+       .got = got,
+       .message = "expert " + std::to_string(e) + ": wanted " + wanted + ", got " + got})};
+}
+
 }  // namespace
 
 StoredRef Memory::matrix(int32_t value) const {
@@ -84,10 +107,15 @@ StoredRef Memory::expert(int32_t value, int64_t e) const {
   r.columns = extent(v.shape[2]);
   const TensorView& scale = v.scaled ? input(value, Kind::scale) : data;
   if (v.role == Role::weight_pointers) {
-    r.data = reinterpret_cast<void*>(static_cast<const int64_t*>(data.data)[e]);
+    const std::string& name = graph_.inputs[static_cast<size_t>(v.input)].name;
+    const bool is_empty = r.rows == 0 || r.columns == 0;
+    r.data = pointer_at(data, e, v.alignment, is_empty, name);
     r.row_stride = n_major ? 1 : r.columns;
     r.column_stride = n_major ? r.rows : 1;
-    if (v.scaled) r.scale = reinterpret_cast<void*>(static_cast<const int64_t*>(scale.data)[e]);
+    if (v.scaled) {
+      const int64_t alignment = bits(info(v.scaled->format).scale) / 8;
+      r.scale = pointer_at(scale, e, alignment, is_empty, name + ".scale");
+    }
     return r;
   }
   r.data = data.data;

@@ -1,6 +1,7 @@
 #include "engine/reference/reference_engine.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/diagnostics.h"
 #include "engine/reference/memory.h"
@@ -45,9 +46,16 @@ class ReferenceExecutable : public Executable {
       : graph_(&request.graph), schedule_(request.graph), sm_limit_(request.options.sm_limit) {}
 
   int64_t workspace_bytes(ir::SymbolSizes sizes) const override {
-    int64_t total = 0;
+    int64_t total = 0;  // each is below 2^63, so the sum may not wrap before it is looked at
     for (size_t v = 0; v < graph_->values.size(); ++v) {
       total += schedule_.kept_bytes(*graph_, static_cast<int32_t>(v), sizes);
+      if (total > std::numeric_limits<int64_t>::max() / 4) {
+        throw base::FindingsError{
+            base::make_findings(ErrorKind::limit, {.code = "E-OVERFLOW",
+                                                   .op = "workspace",
+                                                   .wanted = "a size below 2^61 bytes",
+                                                   .got = "more"})};
+      }
     }
     return total;
   }

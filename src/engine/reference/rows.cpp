@@ -26,24 +26,35 @@ int64_t entry(const TensorView& v, int64_t i) {
                                                 .message = std::move(message)})};
 }
 
+// Rows from `begin` to `end`, whatever 64-bit numbers they are.
+int64_t rows_between(const std::string& name, int64_t group, int64_t begin, int64_t end,
+                     int64_t rows) {
+  if (begin < 0 || begin > rows) {
+    fail(name, group, "a begin within 0 .. " + std::to_string(rows), std::to_string(begin));
+  }
+  if (end < begin || end > rows) {
+    fail(name, group, "an end within " + std::to_string(begin) + " .. " + std::to_string(rows),
+         std::to_string(end));
+  }
+  return end - begin;
+}
+
 // Begin and number of rows of group g, as the form says.
 void read_one(const ir::Value& groups, const TensorView& v, const TensorView* used, int64_t count,
-              int64_t rows, RowGroup& g, int64_t& running) {
+              int64_t rows, const std::string& name, int64_t running, RowGroup& g) {
   const int64_t i = g.group;
   switch (groups.form) {
-    case GroupForm::starts: {
+    case GroupForm::starts:
       g.begin = entry(v, i);
-      const int64_t end = i + 1 < count ? entry(v, i + 1) : rows;
-      g.rows = end - g.begin;
+      g.rows = rows_between(name, i, g.begin, i + 1 < count ? entry(v, i + 1) : rows, rows);
       break;
-    }
     case GroupForm::ends:
       g.begin = i > 0 ? entry(v, i - 1) : 0;
-      g.rows = entry(v, i) - g.begin;
+      g.rows = rows_between(name, i, g.begin, entry(v, i), rows);
       break;
     case GroupForm::boundaries:
       g.begin = entry(v, i);
-      g.rows = entry(v, i + 1) - g.begin;
+      g.rows = rows_between(name, i, g.begin, entry(v, i + 1), rows);
       break;
     case GroupForm::counts:
       g.begin = running;
@@ -68,7 +79,7 @@ std::vector<RowGroup> read_groups(const ir::Value& groups, const TensorView& beg
     RowGroup& g = all[static_cast<size_t>(i)];
     g.group = static_cast<int32_t>(i);
     g.before = running;
-    read_one(groups, begin, used, count, rows, g, running);
+    read_one(groups, begin, used, count, rows, name, running, g);
     if (g.rows < 0) fail(name, i, "0 or more rows", std::to_string(g.rows));
     if (g.begin < 0 || g.begin > rows || g.rows > rows - g.begin) {
       fail(name, i, "rows within 0 .. " + std::to_string(rows),

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 #include "base/checked.h"
+#include "base/diagnostics.h"
 #include "ir/op_record.h"
 #include "numerics/layout.h"
 
@@ -30,6 +33,30 @@ bool needs_whole_input(const ir::Graph& g, const ir::Node& n) {
          static_cast<Format>(g.field(n, "to").integer) == Format::fp8_tensor;
 }
 
+// The groups that divide the rows of a node: those of any of its rows.
+int32_t groups_of(const ir::Graph& g, const ir::Node& n) {
+  const ir::Value& result = g.values[static_cast<size_t>(n.first_result)];
+  if (n.op->is_root) return result.groups;
+  int32_t groups = kNone;
+  each_operand(g, n, [&](int32_t value) {
+    const ir::Value& v = g.values[static_cast<size_t>(value)];
+    if (v.role == Role::value && groups == kNone) groups = v.groups;
+  });
+  return groups;
+}
+
+// A size that fits in 63 bits, with room to be aligned.
+int64_t fitting(std::optional<int64_t> size) {
+  if (size && *size >= 0 && *size <= std::numeric_limits<int64_t>::max() - 4096) return *size;
+  throw base::FindingsError{base::make_findings(
+      ErrorKind::limit,
+      {.code = "E-OVERFLOW",
+       .op = "workspace",
+       .wanted = "a size below 2^63 bytes",
+       .got = "more",
+       .message = "the size of a value between two products does not fit in 63 bits"})};
+}
+
 int64_t align(int64_t bytes) { return base::ceil_div(bytes, 256) * 256; }
 
 }  // namespace
@@ -41,7 +68,8 @@ Schedule::Schedule(const ir::Graph& graph) {
 }
 
 // A root runs after everything that makes its operands; an op that continues a chain runs with it,
-// unless an operand is complete only after a whole region.
+// unless an operand is complete only after a whole region. Rows without groups are walked all,
+// rows with groups are not: they never share a region.
 void Schedule::assign_stages(const ir::Graph& g) {
   for (const ir::Node& n : g.nodes) {
     int32_t stage = 0;
@@ -50,7 +78,8 @@ void Schedule::assign_stages(const ir::Graph& g) {
       if (producer == kNone) return;
       const ir::OpRecord& made_by = *g.nodes[static_cast<size_t>(producer)].op;
       const bool whole = n.op->is_root || needs_whole_input(g, n) ||
-                         made_by.reference.kind == ir::Reference::Kind::reduce;
+                         made_by.reference.kind == ir::Reference::Kind::reduce ||
+                         groups_of(g, g.nodes[static_cast<size_t>(producer)]) != groups_of(g, n);
       stage = std::max(stage, stage_[static_cast<size_t>(producer)] + (whole ? 1 : 0));
     });
     stage_.push_back(stage);
@@ -88,7 +117,7 @@ void Schedule::make_regions(const ir::Graph& g) {
     // Rows are those of the piped value, or of the root's result.
     const ir::Value& v = g.values[static_cast<size_t>(n.op->is_root ? n.first_result : n.in)];
     region.rows = v.shape[0];
-    if (region.groups == kNone) region.groups = v.groups;
+    region.groups = groups_of(g, n);
   }
   // Regions keep their numbers in region_of, so the order is kept apart as a stable sort by stage.
   std::vector<int32_t> order(regions.size());
@@ -121,24 +150,30 @@ void Schedule::find_kept(const ir::Graph& g) {
 
 int64_t Schedule::element_bytes(const ir::Value& v, ir::SymbolSizes sizes) {
   int64_t elements = 1;
-  for (int d = 0; d < v.shape.rank; ++d) elements *= ir::extent_at(v.shape[d], sizes);
-  return align(v.scaled ? base::ceil_div(elements * bits(v.dtype), 8) : elements * 4);
+  for (int d = 0; d < v.shape.rank; ++d) {
+    elements = fitting(base::checked_mul(elements, ir::extent_at(v.shape[d], sizes)));
+  }
+  const int64_t total_bits = fitting(base::checked_mul(elements, v.scaled ? bits(v.dtype) : 32));
+  return align(base::ceil_div(total_bits, 8));
 }
 
 int64_t Schedule::kept_bytes(const ir::Graph& g, int32_t value, ir::SymbolSizes sizes) const {
   if (!kept[static_cast<size_t>(value)]) return 0;
   const ir::Value& v = g.values[static_cast<size_t>(value)];
-  int64_t total = element_bytes(v, sizes);
+  const int64_t total = element_bytes(v, sizes);
   if (!v.scaled) return total;
   const int64_t rows = ir::extent_at(v.shape[0], sizes);
   const int64_t features = ir::extent_at(v.shape[1], sizes);
   const FormatInfo f = info(v.scaled->format);
   const int64_t block = f.block > 0 ? f.block : std::max<int64_t>(features, 1);
-  if (f.scale == DType::f32) return total + align(rows * base::ceil_div(features, block) * 4 + 4);
   const int64_t groups =
       v.groups == kNone ? 1 : g.values[static_cast<size_t>(v.groups)].shape[0].bound;
-  return total +
-         align(*numerics::scale_buffer_bytes(v.scaled->layout, rows, features, block, groups));
+  const auto scales =
+      f.scale == DType::f32
+          ? base::checked_mul(base::checked_mul(rows, base::ceil_div(features, block)).value_or(-1),
+                              4)
+          : numerics::scale_buffer_bytes(v.scaled->layout, rows, features, block, groups);
+  return fitting(base::checked_add(total, align(fitting(scales) + 4)));
 }
 
 std::string Schedule::explain(const ir::Graph& g) const {
