@@ -84,6 +84,8 @@ class Executable {
  public:
   virtual ~Executable() = default;
   [[nodiscard]] virtual int64_t workspace_bytes(ir::SymbolSizes sizes) const = 0;
+  /// Where every tensor must live; bind checks it.
+  [[nodiscard]] virtual MemoryDevice::Type memory() const { return MemoryDevice::Type::cpu; }
   /// Throws FindingsError.
   virtual void launch(const Launch& launch) const = 0;
   /// Lines for Plan::explain; no names of the graph.

@@ -5,8 +5,6 @@
 #include <string>
 #include <unordered_map>
 
-#include "arch/arch.h"
-
 namespace cohort::plan {
 
 namespace {
@@ -62,13 +60,13 @@ std::vector<int64_t> symbol_sizes(const ir::Graph& graph, Sizes sizes) {
   return values;
 }
 
-void check_view(const ExecutionData& x, int32_t index, const TensorView& v, base::Diagnostics& d) {
+void check_view(const ExecutionData& x, const Binding& binding, int32_t index,
+                base::Diagnostics& d) {
   const auto i = static_cast<size_t>(index);
-  const TensorInfo& want = x.infos[i];
+  const TensorInfo& want = binding.infos[i];
+  const TensorView& v = binding.views[i];
   const std::string& name = x.graph->tensors[i].name;
-  const bool is_gpu = arch::models()[static_cast<size_t>(x.plan->device)].is_gpu;
-  const bool host_engine = x.plan->engine == "reference";
-  const auto device = is_gpu && !host_engine ? MemoryDevice::Type::cuda : MemoryDevice::Type::cpu;
+  const MemoryDevice::Type device = x.plan->executable->memory();
   if (v.dtype != want.dtype) {
     add(d, "E-DTYPE", name, "dtype", -1, std::string(cohort::name(want.dtype)),
         std::string(cohort::name(v.dtype)));
@@ -104,14 +102,23 @@ void check_view(const ExecutionData& x, int32_t index, const TensorView& v, base
   }
 }
 
-void check_overlaps(const ExecutionData& x, base::Diagnostics& d) {
+void check_together(const ExecutionData& x, const Binding& binding, base::Diagnostics& d) {
+  const std::vector<TensorView>& views = binding.views;
+  const std::vector<TensorInfo>& infos = binding.infos;
+  for (size_t i = 1; i < views.size(); ++i) {
+    if (views[i].device.ordinal == views[0].device.ordinal) continue;
+    add(d, "E-DEVICE", x.graph->tensors[i].name, "device", -1,
+        "the device of '" + x.graph->tensors[0].name + "', " +
+            std::to_string(views[0].device.ordinal),
+        std::to_string(views[i].device.ordinal));
+  }
   // Few tensors: every output against every other tensor, without memory of its own.
-  const auto begin = [&](size_t i) { return reinterpret_cast<uintptr_t>(x.views[i].data); };
-  const auto end = [&](size_t i) { return begin(i) + static_cast<uintptr_t>(x.infos[i].bytes); };
-  for (size_t i = 0; i < x.views.size(); ++i) {
-    if (!x.infos[i].is_output || x.infos[i].bytes == 0) continue;
-    for (size_t k = 0; k < x.views.size(); ++k) {
-      if (k == i || x.infos[k].bytes == 0 || (x.infos[k].is_output && k < i)) continue;
+  const auto begin = [&](size_t i) { return reinterpret_cast<uintptr_t>(views[i].data); };
+  const auto end = [&](size_t i) { return begin(i) + static_cast<uintptr_t>(infos[i].bytes); };
+  for (size_t i = 0; i < views.size(); ++i) {
+    if (!infos[i].is_output || infos[i].bytes == 0) continue;
+    for (size_t k = 0; k < views.size(); ++k) {
+      if (k == i || infos[k].bytes == 0 || (infos[k].is_output && k < i)) continue;
       if (begin(i) >= end(k) || begin(k) >= end(i)) continue;
       add(d, "E-OVERLAP", x.graph->tensors[i].name, "data", -1, "memory of its own",
           "memory shared with '" + x.graph->tensors[k].name + "'");
@@ -119,22 +126,29 @@ void check_overlaps(const ExecutionData& x, base::Diagnostics& d) {
   }
 }
 
+void want_planned_graph(const PlanData& plan, const ir::Graph& graph) {
+  if (&graph == &*plan.graph) return;
+  if (graph.key() == plan.graph->key() && graph.canonical_text() == plan.graph->canonical_text()) {
+    return;
+  }
+  base::Diagnostics d;
+  add(d, "E-PLAN", graph.name, "graph", -1, "a graph equal, up to names, to the planned one",
+      "another graph");
+  throw base::FindingsError{d.take(ErrorKind::mismatch)};
+}
+
 ExecutionData* bind(const PlanData& plan, const ir::Graph& graph, Sizes sizes,
                     NamedTensors tensors) {
+  want_planned_graph(plan, graph);
   base::Diagnostics d;
-  if (!(graph.key() == plan.graph->key()) ||
-      graph.canonical_text() != plan.graph->canonical_text()) {
-    add(d, "E-PLAN", graph.name, "graph", -1, "a graph equal, up to names, to the planned one",
-        "another graph");
-    throw base::FindingsError{d.take(ErrorKind::mismatch)};
-  }
   auto x = std::make_unique<ExecutionData>(&plan, &graph);
-  x->sizes = symbol_sizes(graph, sizes);
-  x->views.resize(graph.tensors.size());
+  Binding& bound = x->bound;
+  bound.sizes = symbol_sizes(graph, sizes);
+  bound.views.resize(graph.tensors.size());
   std::unordered_map<std::string_view, size_t> index;
   for (size_t i = 0; i < graph.tensors.size(); ++i) {
     index.emplace(graph.tensors[i].name, i);
-    x->infos.push_back(ir::tensor_info(graph, static_cast<int32_t>(i), x->sizes));
+    bound.infos.push_back(ir::tensor_info(graph, static_cast<int32_t>(i), bound.sizes));
   }
   std::vector<bool> given(graph.tensors.size(), false);
   for (const NamedTensor& t : tensors) {
@@ -146,8 +160,8 @@ ExecutionData* bind(const PlanData& plan, const ir::Graph& graph, Sizes sizes,
       add(d, "E-TENSOR", std::string(t.name), "name", -1, "one view", "two");
     } else {
       given[it->second] = true;
-      x->views[it->second] = t.view;
-      check_view(*x, static_cast<int32_t>(it->second), t.view, d);
+      bound.views[it->second] = t.view;
+      check_view(*x, bound, static_cast<int32_t>(it->second), d);
     }
   }
   for (size_t i = 0; i < given.size(); ++i) {
@@ -155,9 +169,10 @@ ExecutionData* bind(const PlanData& plan, const ir::Graph& graph, Sizes sizes,
       add(d, "E-TENSOR", graph.tensors[i].name, "data", -1, "a view", "none");
     }
   }
-  if (d.empty()) check_overlaps(*x, d);
+  if (d.empty()) check_together(*x, bound, d);
   if (!d.empty()) throw base::FindingsError{d.take(ErrorKind::mismatch)};
-  x->workspace_bytes = plan.executable->workspace_bytes(x->sizes);
+  bound.workspace_bytes = plan.executable->workspace_bytes(bound.sizes);
+  x->next = bound;
   return x.release();
 }
 

@@ -15,10 +15,13 @@ namespace cohort::plan {
 [[nodiscard]] ExecutionData* bind(const PlanData& plan, const ir::Graph& graph, Sizes sizes,
                                   NamedTensors tensors);
 
-/// Adds what is wrong with `view` as tensor `index` of an execution.
-void check_view(const ExecutionData& execution, int32_t index, const TensorView& view,
+/// Adds what is wrong with tensor `index` of a binding.
+void check_view(const ExecutionData& execution, const Binding& binding, int32_t index,
                 base::Diagnostics& findings);
-/// Adds overlaps of outputs with other tensors, E-OVERLAP.
-void check_overlaps(const ExecutionData& execution, base::Diagnostics& findings);
+/// Adds overlaps of outputs with other tensors, E-OVERLAP, and views of several devices, E-DEVICE.
+void check_together(const ExecutionData& execution, const Binding& binding,
+                    base::Diagnostics& findings);
+/// Throws FindingsError (E-PLAN) unless the graph equals the planned one up to names.
+void want_planned_graph(const PlanData& plan, const ir::Graph& graph);
 
 }  // namespace cohort::plan

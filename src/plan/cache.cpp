@@ -117,7 +117,12 @@ PlanData* cached_plan(const ir::Graph& graph, int32_t device, const PlanOptions&
   const CacheKey key(graph, device, options);
   if (PlanData* hit = cache().find(key, graph)) return hit;
   PlanData* made = plan_graph(graph, device, options, engine::all_engines());
-  cache().insert(key, made);
+  try {
+    cache().insert(key, made);
+  } catch (...) {
+    made->release();
+    throw;
+  }
   return made;
 }
 

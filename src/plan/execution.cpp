@@ -1,4 +1,8 @@
 // Running what is bound.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include <cohort/execute.h>
 
 #include "base/diagnostics.h"
@@ -23,7 +27,7 @@ Execution::Execution(const Execution& other) noexcept : data_(nullptr) {
 Execution::~Execution() { delete data_; }
 
 int64_t Execution::workspace_bytes() const noexcept {
-  return data_ == nullptr ? 0 : data_->workspace_bytes;
+  return data_ == nullptr ? 0 : data_->bound.workspace_bytes;
 }
 
 namespace {
@@ -44,7 +48,7 @@ Findings misfit(std::string_view code, std::string op, std::string field, std::s
 Status Execution::run(void* workspace, Stream stream, const RunOptions& options) const noexcept {
   if (data_ == nullptr) return base::out_of_memory(-1, "copying an execution");
   return base::guarded("running a plan", [&]() -> Status {
-    const plan::ExecutionData& x = *data_;
+    const plan::Binding& x = data_->bound;
     if (x.workspace_bytes > 0 && workspace == nullptr) {
       return misfit("E-WORKSPACE", "workspace", "data",
                     std::to_string(x.workspace_bytes) + " bytes", "null");
@@ -54,7 +58,7 @@ Status Execution::run(void* workspace, Stream stream, const RunOptions& options)
           "E-ALIGNMENT", "workspace", "data", "a multiple of 256 bytes",
           std::to_string(reinterpret_cast<uintptr_t>(workspace) % 256) + " bytes past one");
     }
-    x.plan->executable->launch({x.views, x.sizes, workspace, stream, options});
+    data_->plan->executable->launch({x.views, x.sizes, workspace, stream, options});
     return {};
   });
 }
@@ -62,7 +66,7 @@ Status Execution::run(void* workspace, Stream stream, const RunOptions& options)
 Status Execution::rebind(int32_t index, void* data) noexcept {
   if (data_ == nullptr) return base::out_of_memory(-1, "copying an execution");
   return base::guarded("rebinding a tensor", [&]() -> Status {
-    plan::ExecutionData& x = *data_;
+    plan::Binding& x = data_->bound;
     if (index < 0 || static_cast<size_t>(index) >= x.views.size()) {
       return misfit("E-TENSOR", "rebind", "index", "0 .. " + std::to_string(x.views.size() - 1),
                     std::to_string(index));
@@ -71,48 +75,56 @@ Status Execution::rebind(int32_t index, void* data) noexcept {
     void* const before = view.data;
     view.data = data;
     base::Diagnostics d;
-    plan::check_view(x, index, view, d);
-    if (d.empty()) plan::check_overlaps(x, d);
+    plan::check_view(*data_, x, index, d);
+    if (d.empty()) plan::check_together(*data_, x, d);
     if (d.empty()) return {};
     view.data = before;
     return d.take(ErrorKind::mismatch);
   });
 }
 
+namespace {
+
+// Finds each size without memory of its own: the common call is a new T in a loop. What does not
+// fit is reported by symbol_sizes.
+void read_sizes(const ir::Graph& g, Sizes sizes, std::vector<int64_t>& values) {
+  bool good = static_cast<size_t>(sizes.size()) == g.symbols.size();
+  for (size_t i = 0; good && i < g.symbols.size(); ++i) {
+    const ir::Symbol& s = g.symbols[i];
+    int found = 0;
+    for (const Size& size : sizes) {
+      if (size.name != s.name || size.value < 0 || size.value > s.bound) continue;
+      values[i] = size.value;
+      ++found;
+    }
+    good = found == 1;
+  }
+  if (!good) values = plan::symbol_sizes(g, sizes);
+}
+
+}  // namespace
+
 Status Execution::resize(Sizes sizes) noexcept {
   if (data_ == nullptr) return base::out_of_memory(-1, "copying an execution");
   return base::guarded("resizing an execution", [&]() -> Status {
-    plan::ExecutionData& x = *data_;
-    const ir::Graph& g = *x.graph;
-    // Without memory of its own as long as all is well: the common call is a new T in a loop.
-    for (const ir::Symbol& s : g.symbols) {
-      int found = 0;
-      for (const Size& size : sizes) {
-        if (size.name == s.name && size.value >= 0 && size.value <= s.bound) ++found;
-      }
-      if (found != 1) (void)plan::symbol_sizes(g, sizes);
-    }
-    if (static_cast<size_t>(sizes.size()) != g.symbols.size()) (void)plan::symbol_sizes(g, sizes);
-    for (size_t i = 0; i < g.symbols.size(); ++i) {
-      for (const Size& size : sizes) {
-        if (size.name == g.symbols[i].name) x.sizes[i] = size.value;
-      }
-    }
+    const ir::Graph& g = *data_->graph;
+    plan::Binding& x = data_->next;
+    read_sizes(g, sizes, x.sizes);
     for (size_t i = 0; i < x.infos.size(); ++i) {
       x.infos[i] = ir::tensor_info(g, static_cast<int32_t>(i), x.sizes);
-      for (int d = 0; d < x.infos[i].rank; ++d) {
-        x.views[i].shape[d] = x.infos[i].shape[d];
-        x.views[i].strides[d] = x.infos[i].strides[d];
-      }
+      x.views[i] = data_->bound.views[i];
+      std::copy_n(x.infos[i].shape, x.infos[i].rank, x.views[i].shape);
+      std::copy_n(x.infos[i].strides, x.infos[i].rank, x.views[i].strides);
     }
     base::Diagnostics d;
     for (size_t i = 0; i < x.infos.size(); ++i) {
-      plan::check_view(x, static_cast<int32_t>(i), x.views[i], d);
+      plan::check_view(*data_, x, static_cast<int32_t>(i), d);
     }
-    plan::check_overlaps(x, d);
-    x.workspace_bytes = x.plan->executable->workspace_bytes(x.sizes);
-    if (d.empty()) return {};
-    return d.take(ErrorKind::mismatch);
+    if (d.empty()) plan::check_together(*data_, x, d);
+    if (!d.empty()) return d.take(ErrorKind::mismatch);
+    x.workspace_bytes = data_->plan->executable->workspace_bytes(x.sizes);
+    std::swap(data_->bound, x);
+    return {};
   });
 }
 

@@ -84,12 +84,24 @@ TensorInfo Plan::tensor(int32_t i) const noexcept { return data_->tensors[static
 Result<TensorInfo> Plan::tensor(int32_t i, const Graph& graph, Sizes sizes) const noexcept {
   return base::guarded("sizing a tensor", [&]() -> Result<TensorInfo> {
     const ir::Graph& g = *Access::graph(graph);
+    plan::want_planned_graph(*data_, g);
+    if (i < 0 || static_cast<size_t>(i) >= g.tensors.size()) {
+      const std::string wanted = "0 .. " + std::to_string(g.tensors.size() - 1);
+      return base::make_findings(ErrorKind::mismatch,
+                                 {.code = "E-TENSOR",
+                                  .op = "tensor",
+                                  .field = "index",
+                                  .wanted = wanted,
+                                  .got = std::to_string(i),
+                                  .message = "wanted " + wanted + ", got " + std::to_string(i)});
+    }
     return ir::tensor_info(*data_->graph, i, plan::symbol_sizes(g, sizes));
   });
 }
 int64_t Plan::workspace_bytes() const noexcept { return data_->workspace_bytes; }
 Result<int64_t> Plan::workspace_bytes(const Graph& graph, Sizes sizes) const noexcept {
   return base::guarded("sizing a workspace", [&]() -> Result<int64_t> {
+    plan::want_planned_graph(*data_, *Access::graph(graph));
     return data_->executable->workspace_bytes(plan::symbol_sizes(*Access::graph(graph), sizes));
   });
 }

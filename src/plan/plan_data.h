@@ -58,6 +58,14 @@ class PlanRef {
   const PlanData* data_;
 };
 
+/// Memory for every tensor at some sizes.
+struct Binding {
+  std::vector<int64_t> sizes;     ///< By symbol.
+  std::vector<TensorView> views;  ///< As Graph::tensors.
+  std::vector<TensorInfo> infos;  ///< At `sizes`.
+  int64_t workspace_bytes = 0;
+};
+
 /// A plan with its memory.
 class ExecutionData {
  public:
@@ -66,10 +74,8 @@ class ExecutionData {
 
   PlanRef plan;
   ir::GraphRef graph;  ///< Gives the names.
-  std::vector<int64_t> sizes;
-  std::vector<TensorView> views;
-  std::vector<TensorInfo> infos;  ///< At `sizes`.
-  int64_t workspace_bytes = 0;
+  Binding bound;
+  Binding next;  ///< As large: other sizes are tried here, so that a wrong one changes nothing.
 };
 
 /// Makes a plan. Throws FindingsError when no engine serves the graph. Returned with one reference.
