@@ -1,4 +1,5 @@
 // The process-wide plan cache.
+#include <atomic>
 #include <thread>
 
 #include "engine/harness.h"

@@ -6,6 +6,7 @@
 #include <cohort/cohort.h>
 
 #include "engine/harness.h"
+#include "ir/op_record.h"
 #include "plan/access.h"
 
 namespace cohort::test {
