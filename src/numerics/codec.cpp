@@ -1,6 +1,7 @@
 #include "numerics/codec.h"
 
 #include <array>
+#include <cmath>
 #include <cstring>
 
 namespace cohort::numerics {
@@ -9,29 +10,40 @@ namespace {
 
 using Table = std::array<float, 256>;
 
-Table make_table(DType type) {
+constexpr Table make_table(DType type, uint32_t mask) {
   Table t{};
   const Spec* s = find_spec(type);
-  const int count = 1 << bits(type);
-  for (int i = 0; i < 256; ++i) {
-    const auto code = static_cast<uint32_t>(i & (count - 1));
-    t[static_cast<size_t>(i)] =
-        type == DType::e8m0 ? decode_e8m0(static_cast<uint8_t>(i)) : decode(*s, code);
+  for (uint32_t i = 0; i < 256; ++i) {
+    t[i] = s == nullptr ? decode_e8m0(static_cast<uint8_t>(i)) : decode(*s, i & mask);
   }
   return t;
 }
 
-// One table a type that has at most 8 bits, made when the library is loaded.
-const std::array<Table, 11> kTables = [] {
-  std::array<Table, 11> all{};
-  for (int i = 0; i < 11; ++i) {
-    const auto type = static_cast<DType>(i);
-    if (bits(type) <= 8) all[static_cast<size_t>(i)] = make_table(type);
-  }
-  return all;
-}();
+constexpr Table kE4m3Table = make_table(DType::e4m3, 0xFF);
+constexpr Table kE5m2Table = make_table(DType::e5m2, 0xFF);
+constexpr Table kE3m2Table = make_table(DType::e3m2, 0x3F);
+constexpr Table kE2m3Table = make_table(DType::e2m3, 0x3F);
+constexpr Table kE2m1Table = make_table(DType::e2m1, 0xF);
+constexpr Table kE8m0Table = make_table(DType::e8m0, 0xFF);
 
-// The value of a 6-bit element: elements stand one after the other, lowest bits first.
+const Table& table_of(DType type) {
+  switch (type) {
+    case DType::e4m3:
+      return kE4m3Table;
+    case DType::e5m2:
+      return kE5m2Table;
+    case DType::e3m2:
+      return kE3m2Table;
+    case DType::e2m3:
+      return kE2m3Table;
+    case DType::e2m1:
+      return kE2m1Table;
+    default:
+      return kE8m0Table;
+  }
+}
+
+// Elements stand one after the other, lowest bits first.
 uint32_t six_bits(const uint8_t* p, int64_t i) {
   const int64_t bit = i * 6;
   const uint32_t low = p[bit / 8];
@@ -48,6 +60,16 @@ void put_six_bits(uint8_t* p, int64_t i, uint32_t code) {
   next = static_cast<uint8_t>((next & ~(0x3Fu >> (8 - shift))) | code >> (8 - shift));
 }
 
+// Integers that a float of that size cannot pass; the conversion itself would be undefined.
+template <class T>
+T to_integer(float x) {
+  constexpr float kEnd = sizeof(T) == 4 ? 0x1p31f : 0x1p63f;
+  if (x != x) return 0;
+  if (x >= kEnd) return std::numeric_limits<T>::max();
+  if (x < -kEnd) return std::numeric_limits<T>::min();
+  return static_cast<T>(std::nearbyint(x));
+}
+
 template <class T, class F>
 void convert(const void* data, int64_t first, int64_t count, float* out, F&& f) {
   const T* p = static_cast<const T*>(data) + first;
@@ -58,7 +80,7 @@ void convert(const void* data, int64_t first, int64_t count, float* out, F&& f) 
 
 void decode_row(DType type, const void* data, int64_t first, int64_t count, float* out) {
   if (count <= 0) return;
-  const Table& table = kTables[static_cast<size_t>(type)];
+  const Table& table = table_of(type);
   const auto* bytes = static_cast<const uint8_t*>(data);
   switch (type) {
     case DType::f32:
@@ -69,7 +91,7 @@ void decode_row(DType type, const void* data, int64_t first, int64_t count, floa
       convert<uint16_t>(data, first, count, out, decode_bf16);
       break;
     case DType::f16:
-      convert<uint16_t>(data, first, count, out, [](uint16_t c) { return decode(kF16, c); });
+      convert<uint16_t>(data, first, count, out, decode_f16);
       break;
     case DType::i32:
       convert<int32_t>(data, first, count, out, [](int32_t c) { return static_cast<float>(c); });
@@ -92,38 +114,63 @@ void decode_row(DType type, const void* data, int64_t first, int64_t count, floa
   }
 }
 
+uint32_t get_code(DType type, const uint8_t* data, int64_t i) {
+  switch (bits(type)) {
+    case 4:
+      return (data[i / 2] >> (i % 2 * 4)) & 0xFu;
+    case 6:
+      return six_bits(data, i);
+    default:
+      return data[i];
+  }
+}
+
+void put_code(DType type, uint8_t* data, int64_t i, uint32_t code) {
+  switch (bits(type)) {
+    case 4: {
+      const auto shift = static_cast<unsigned>(i % 2 * 4);
+      data[i / 2] = static_cast<uint8_t>((data[i / 2] & (0xF0u >> shift)) | (code & 0xF) << shift);
+      break;
+    }
+    case 6:
+      put_six_bits(data, i, code & 0x3F);
+      break;
+    default:
+      data[i] = static_cast<uint8_t>(code);
+  }
+}
+
 void encode_row(DType type, const float* x, int64_t first, int64_t count, void* data) {
   if (count <= 0) return;
   const Spec* s = find_spec(type);
-  auto* bytes = static_cast<uint8_t*>(data);
-  auto* words = static_cast<uint16_t*>(data);
+  auto* words = static_cast<uint16_t*>(data) + first;
   switch (type) {
     case DType::f32:
       std::memcpy(static_cast<float*>(data) + first, x, static_cast<size_t>(count) * sizeof(float));
       break;
     case DType::bf16:
-      for (int64_t i = 0; i < count; ++i) words[first + i] = encode_bf16(x[i]);
+      for (int64_t i = 0; i < count; ++i) words[i] = encode_bf16(x[i]);
       break;
     case DType::f16:
       for (int64_t i = 0; i < count; ++i) {
-        words[first + i] =
-            static_cast<uint16_t>(encode(kF16, x[i], Round::nearest_even, Overflow::ieee));
+        words[i] = static_cast<uint16_t>(encode(kF16, x[i], Round::nearest_even, Overflow::ieee));
       }
       break;
-    case DType::e2m1:
+    case DType::i32:
       for (int64_t i = 0; i < count; ++i) {
-        const int64_t e = first + i;
-        const auto shift = static_cast<unsigned>(e % 2 * 4);
-        const uint32_t code = encode(kE2m1, x[i]) << shift;
-        bytes[e / 2] = static_cast<uint8_t>((bytes[e / 2] & (0xF0u >> shift)) | code);
+        static_cast<int32_t*>(data)[first + i] = to_integer<int32_t>(x[i]);
       }
       break;
-    case DType::e3m2:
-    case DType::e2m3:
-      for (int64_t i = 0; i < count; ++i) put_six_bits(bytes, first + i, encode(*s, x[i]));
+    case DType::i64:
+      for (int64_t i = 0; i < count; ++i) {
+        static_cast<int64_t*>(data)[first + i] = to_integer<int64_t>(x[i]);
+      }
       break;
     default:
-      for (int64_t i = 0; i < count; ++i) bytes[first + i] = static_cast<uint8_t>(encode(*s, x[i]));
+      for (int64_t i = 0; i < count; ++i) {
+        const uint32_t code = s == nullptr ? encode_e8m0(x[i]) : encode(*s, x[i]);
+        put_code(type, static_cast<uint8_t*>(data), first + i, code);
+      }
   }
 }
 
