@@ -77,7 +77,7 @@ enum class Round : uint8_t { nearest_even, zero, up, random };
 /// What happens above the largest finite value.
 enum class Overflow : uint8_t {
   saturate,  ///< Largest finite code, infinities too (PTX .satfinite).
-  ieee,      ///< Infinity where the format has one, else saturate.
+  ieee,      ///< Infinity; NaN where the format has only that; else largest finite code.
 };
 
 /// Whether the part of a significand below bit `shift` rounds its magnitude up.
@@ -111,16 +111,16 @@ constexpr uint32_t encode(const Spec& s, double x, Round round = Round::nearest_
   constexpr uint64_t kInf = uint64_t{0x7FF} << 52;
   if (magnitude > kInf) return s.nan_code >= 0 ? static_cast<uint32_t>(s.nan_code) : s.max_code;
   const uint32_t sign = negative ? uint32_t{1} << (s.exponent_bits + s.mantissa_bits) : 0;
-  const bool can_overflow = overflow == Overflow::ieee && s.inf_code >= 0;
-  const uint32_t beyond = can_overflow ? static_cast<uint32_t>(s.inf_code) : s.max_code;
+  const int32_t special = s.inf_code >= 0 ? s.inf_code : s.nan_code;
+  const bool can_overflow = overflow == Overflow::ieee && special >= 0;
+  const uint32_t beyond = can_overflow ? static_cast<uint32_t>(special) : s.max_code;
   if (magnitude == kInf) return sign | beyond;
   const bool away = round != Round::zero && !(round == Round::up && negative);
   const int field = static_cast<int>(magnitude >> 52);
   const int own_exponent = (field == 0 ? 1 : field) - 1023;
   const int exponent = own_exponent < 1 - s.bias ? 1 - s.bias : own_exponent;
   if (exponent > s.bias + 2) return sign | (away ? beyond : s.max_code);
-  const uint64_t significand =
-      (magnitude & 0xFFFFFFFFFFFFF) | (field == 0 ? 0 : uint64_t{1} << 52);
+  const uint64_t significand = (magnitude & 0xFFFFFFFFFFFFF) | (field == 0 ? 0 : uint64_t{1} << 52);
   const int shift = 52 - s.mantissa_bits + exponent - own_exponent;
   const uint64_t whole = shift > 63 ? 0 : significand >> shift;
   const bool up = rounds_up(significand, shift, whole, round, negative, random);
@@ -147,8 +147,8 @@ constexpr uint8_t encode_e8m0(float x, Round round = Round::nearest_even) {
   const bool above_tiny = exponent > 0 || b > 0x400000;
   if (!above_tiny) return 0;
   const uint32_t mantissa = exponent > 0 ? b & 0x7FFFFF : (b << 1) & 0x7FFFFF;
-  const bool up = round == Round::up ? mantissa != 0
-                                     : round == Round::nearest_even && mantissa >= 0x400000;
+  const bool up =
+      round == Round::up ? mantissa != 0 : round == Round::nearest_even && mantissa >= 0x400000;
   const uint32_t code = exponent + (up ? 1 : 0);
   return static_cast<uint8_t>(code > 254 ? 254 : code);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <limits>
 #include <vector>
 
@@ -72,15 +73,18 @@ uint32_t element_code(const BlockSpec& s, const Spec& format, float x, float fac
   return encode(format, y, Round::random, Overflow::saturate, words[index % 4]);
 }
 
-void put(const CodeTarget& t, int element_bits, int64_t row, int64_t column, uint32_t code) {
+void put(const CodeTarget& t, DType type, int64_t row, int64_t column, uint32_t code) {
+  put_code(type, t.data,
+           t.first + (t.transposed ? column * t.stride + row : row * t.stride + column), code);
+}
+
+// An e2m1 element whose pair may belong to a panel that another thread writes at this moment.
+void put_shared(const CodeTarget& t, int64_t row, int64_t column, uint32_t code) {
   const int64_t e = t.first + (t.transposed ? column * t.stride + row : row * t.stride + column);
-  if (element_bits == 8) {
-    t.data[e] = static_cast<uint8_t>(code);
-    return;
-  }
   const auto shift = static_cast<unsigned>(e % 2 * 4);
-  uint8_t& byte = t.data[e / 2];
-  byte = static_cast<uint8_t>((byte & (0xF0u >> shift)) | code << shift);
+  const std::atomic_ref<uint8_t> byte(t.data[e / 2]);
+  byte.fetch_and(static_cast<uint8_t>(0xF0u >> shift), std::memory_order_relaxed);
+  byte.fetch_or(static_cast<uint8_t>(code << shift), std::memory_order_relaxed);
 }
 
 void put(const ScaleTarget& t, int64_t position, const Scale& scale) {
@@ -117,7 +121,6 @@ void quantize_rows(const BlockSpec& s, const Source& x, const CodeTarget& codes,
     return;
   }
   const Spec& format = *find_spec(s.element);
-  const int width = bits(s.element);
   const int64_t block = info(s.format).block > 0 ? info(s.format).block : x.columns;
   for (int64_t r = 0; r < x.rows; ++r) {
     const float* row = x.data + r * x.stride;
@@ -130,7 +133,7 @@ void quantize_rows(const BlockSpec& s, const Source& x, const CodeTarget& codes,
       put(scales, r * scales.stride + b, scale);
       const uint64_t index = x.first_index + static_cast<uint64_t>(r) * x.index_stride;
       for (int64_t n = begin; n < end; ++n) {
-        put(codes, width, r, n,
+        put(codes, s.element, r, n,
             element_code(s, format, row[n], scale.factor, index + static_cast<uint64_t>(n)));
       }
     }
@@ -145,7 +148,6 @@ void quantize_column_block(const BlockSpec& s, const Source& x, const CodeTarget
     return;
   }
   const Spec& format = *find_spec(s.element);
-  const int width = bits(s.element);
   for (int64_t n = 0; n < x.columns; ++n) {
     float amax = 0;
     for (int64_t r = 0; r < x.rows; ++r) amax = larger(amax, x.data[r * x.stride + n]);
@@ -154,8 +156,13 @@ void quantize_column_block(const BlockSpec& s, const Source& x, const CodeTarget
     for (int64_t r = 0; r < x.rows; ++r) {
       const uint64_t index =
           x.first_index + static_cast<uint64_t>(r) * x.index_stride + static_cast<uint64_t>(n);
-      put(codes, width, r, n,
-          element_code(s, format, x.data[r * x.stride + n], scale.factor, index));
+      const uint32_t code = element_code(s, format, x.data[r * x.stride + n], scale.factor, index);
+      const bool is_border = r == 0 || r == x.rows - 1;
+      if (is_border && s.element == DType::e2m1) {
+        put_shared(codes, r, n, code);
+      } else {
+        put(codes, s.element, r, n, code);
+      }
     }
   }
 }
@@ -163,14 +170,13 @@ void quantize_column_block(const BlockSpec& s, const Source& x, const CodeTarget
 void quantize_whole(const BlockSpec& s, float amax, const Source& x, const CodeTarget& codes,
                     float* scale_out) {
   const Spec& format = *find_spec(s.element);
-  const int width = bits(s.element);
   const Scale scale = scale_of(s, amax);
   if (scale_out != nullptr) *scale_out = scale.value;
   for (int64_t r = 0; r < x.rows; ++r) {
     for (int64_t n = 0; n < x.columns; ++n) {
       const uint64_t index =
           x.first_index + static_cast<uint64_t>(r) * x.index_stride + static_cast<uint64_t>(n);
-      put(codes, width, r, n,
+      put(codes, s.element, r, n,
           element_code(s, format, x.data[r * x.stride + n], scale.factor, index));
     }
   }
