@@ -43,6 +43,15 @@ struct EncodeSpec {
 [[nodiscard]] COHORT_API Status decode(DType type, std::span<const std::byte> codes,
                                        std::span<float> values) noexcept;
 
+/// Codes of `count` f32 values, nearest even: fp8 and narrower saturate, f16 and bf16 overflow to
+/// infinity; e2m1 two a byte, the even element low; f32 copies. E-DTYPE for integers and e8m0.
+[[nodiscard]] COHORT_API Status encode(DType type, const float* values, int64_t count,
+                                       std::byte* codes) noexcept;
+
+/// f32 values of `count` elements of any type; exact but for integers beyond 2^24.
+[[nodiscard]] COHORT_API Status decode(DType type, const std::byte* codes, int64_t count,
+                                       float* values) noexcept;
+
 /// Everything that decides the codes and scales of a quantised matrix, and where they stand.
 struct QuantizeSpec {
   Format format = Format::mxfp8_e4m3;             ///< Element, scale and block.

@@ -103,4 +103,23 @@ Status decode(DType type, std::span<const std::byte> codes, std::span<float> val
   });
 }
 
+Status encode(DType type, const float* values, int64_t count, std::byte* codes) noexcept {
+  return base::guarded("encoding", [&]() -> Status {
+    if (type != DType::f32 && numerics::find_spec(type) == nullptr) {
+      refuse("E-DTYPE", "type", "a floating-point type with a sign", std::string(name(type)));
+    }
+    (void)bytes_of(type, count);
+    numerics::encode_row(type, values, 0, count, codes);
+    return {};
+  });
+}
+
+Status decode(DType type, const std::byte* codes, int64_t count, float* values) noexcept {
+  return base::guarded("decoding", [&]() -> Status {
+    (void)bytes_of(type, count);
+    numerics::decode_row(type, codes, 0, count, values);
+    return {};
+  });
+}
+
 }  // namespace cohort
