@@ -170,7 +170,7 @@ TEST(Glu, EveryPairOfPackingsIsInverse) {
 }
 
 TEST(Glu, NamesWhatIsWrong) {
-  std::byte b[64];
+  std::byte b[64] = {};
   const Status odd = pack_glu(Packing::bands8, {.features = 24}, b, b);
   ASSERT_FALSE(odd);
   EXPECT_EQ(odd.findings()[0].wanted, "a multiple of 16 for bands8");

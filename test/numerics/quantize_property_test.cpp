@@ -230,7 +230,9 @@ TEST(Quantize, ColumnBlocksStartAnewAtEachGroup) {
     }
     EXPECT_EQ(back[0], 77.0f);
     EXPECT_EQ(back[98 * kColumns], 77.0f);
-    if (info(format).element != DType::e2m1) EXPECT_EQ(whole.codes[0], std::byte{0xAA});
+    if (info(format).element != DType::e2m1) {
+      EXPECT_EQ(whole.codes[0], std::byte{0xAA});
+    }
   }
 }
 
