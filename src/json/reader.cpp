@@ -55,15 +55,21 @@ class Reader {
     good_ = true;
   }
 
+  // "did you mean" costs an edit distance a word: not for findings that only are counted.
+  std::string did_you_mean(std::string_view text, const std::vector<std::string_view>& words) {
+    if (r_.findings().total() >= base::kMaxFindings) return {};
+    const std::string_view near = nearest(text, words);
+    return near.empty() ? "" : "did you mean '" + std::string(near) + "'?";
+  }
+
   // Every key of the item must be one of `allowed`.
   void check_keys(const Item& item, const std::vector<std::string_view>& allowed) {
     for (const auto& [key, value] : item.members) {
       bool known = false;
       for (std::string_view a : allowed) known = known || a == key;
       if (known) continue;
-      const std::string_view near = nearest(key, allowed);
-      fail(key.substr(0, 64), "E-KEY", "a known key", "'" + key.substr(0, 64) + "'",
-           near.empty() ? "" : "did you mean '" + std::string(near) + "'?");
+      const std::string shown = clipped(key);
+      fail(shown, "E-KEY", "a known key", "'" + shown + "'", did_you_mean(key, allowed));
     }
   }
 
@@ -74,7 +80,8 @@ class Reader {
                       bool may_miss = false) {
     const Value* v = item.find(key);
     if (v == nullptr || v->kind == Kind::null) {
-      if (!may_miss) {
+      const bool nullable = key == "strides" || key == "format";
+      if (!may_miss || (v != nullptr && !nullable)) {
         fail(key, v == nullptr ? "E-KEY" : "E-JSON", std::string(wanted),
              v == nullptr ? "no such key" : "null");
       }
@@ -113,9 +120,7 @@ class Reader {
       words.push_back(w);
       wanted += (wanted.empty() ? "" : ", ") + std::string(w);
     }
-    const std::string_view near = nearest(v.text, words);
-    fail(key, "E-WORD", wanted, describe(v),
-         near.empty() ? "" : "did you mean '" + std::string(near) + "'?");
+    fail(key, "E-WORD", wanted, describe(v), did_you_mean(v.text, words));
     return -1;
   }
 
@@ -188,7 +193,7 @@ class Reader {
   void input(const Item& item) {
     begin("inputs", static_cast<int64_t>(g_.inputs.size()), "input");
     const std::string input_name = text(item, "name");
-    if (!input_name.empty()) title_ = input_name;
+    if (!input_name.empty()) title_ = clipped(input_name);
     ir::Value v;
     v.role = choice(item, "role", Role::tensor);
     const auto keys = ir::input_keys(v.role);
@@ -270,10 +275,11 @@ class Reader {
     const auto it = names_.find(text);
     if (it != names_.end()) return it->second;
     std::vector<std::string_view> all;
-    for (const auto& [n, v] : names_) all.push_back(n);
-    const std::string_view near = all.size() <= 1000 ? nearest(text, all) : "";
-    fail(key, "E-REFERENCE", "the name of an input or %node", "\"" + text.substr(0, 64) + "\"",
-         near.empty() ? "" : "did you mean '" + std::string(near) + "'?");
+    if (g_.inputs.size() <= 1000) {
+      for (const ir::Input& i : g_.inputs) all.push_back(i.name);
+    }
+    fail(key, "E-REFERENCE", "the name of an input or %node", "\"" + clipped(text) + "\"",
+         did_you_mean(text, all));
     return kNone;
   }
 
@@ -291,7 +297,7 @@ class Reader {
       const bool forward = plain && number < static_cast<int64_t>(d_.nodes.size());
       fail(key, "E-REFERENCE",
            g_.nodes.empty() ? "an input" : "%0 .. %" + std::to_string(g_.nodes.size() - 1),
-           "\"" + text.substr(0, 64) + "\"", forward ? "a node may only use earlier ones" : "");
+           "\"" + clipped(text) + "\"", forward ? "a node may only use earlier ones" : "");
       return kNone;
     }
     const ir::Node& n = g_.nodes[static_cast<size_t>(number)];
@@ -303,7 +309,7 @@ class Reader {
       wanted += (wanted.empty() ? "" : ", ") + text.substr(0, dot) +
                 (r.name[0] != 0 ? "." + std::string(r.name) : "");
     }
-    fail(key, "E-REFERENCE", wanted, "\"" + text.substr(0, 64) + "\"");
+    fail(key, "E-REFERENCE", wanted, "\"" + clipped(text) + "\"");
     return kNone;
   }
 
@@ -314,10 +320,9 @@ class Reader {
     if (op == nullptr) {
       std::vector<std::string_view> all;
       for (const ir::OpRecord* r : ir::all_ops()) all.push_back(r->name);
-      const std::string_view near = nearest(op_name, all);
       if (good_) {
-        fail("op", "E-OP", "an op of this library", "\"" + op_name.substr(0, 64) + "\"",
-             near.empty() ? "" : "did you mean '" + std::string(near) + "'?");
+        fail("op", "E-OP", "an op of this library", "\"" + clipped(op_name) + "\"",
+             did_you_mean(op_name, all));
       }
       placeholder(item);
       return;
@@ -396,7 +401,9 @@ class Reader {
       case FieldKind::real: {
         double x = 0;
         if (!real(v, x, false)) return bad("a number");
-        f.real = static_cast<float>(x);
+        // By way of f64 a decimal could be rounded twice.
+        f.real = v.kind == Kind::real ? v.real32 : static_cast<float>(x);
+        if (v.kind == Kind::integer) f.real = static_cast<float>(v.integer);
         if (std::isinf(f.real) && !std::isinf(x)) return bad("a number that fits in f32");
         return true;
       }
@@ -450,7 +457,7 @@ class Reader {
     begin("outputs", static_cast<int64_t>(g_.outputs.size()), "output");
     check_keys(item, {"name", "value", "dtype", "tail", "strides", "alignment"});
     const std::string output_name = text(item, "name");
-    if (!output_name.empty()) title_ = output_name;
+    if (!output_name.empty()) title_ = clipped(output_name);
     const Value* v = member(item, "value", Kind::string, "a value");
     const int32_t value = v == nullptr ? kNone : reference(v->text, "value");
     Maybe<DType> dtype;

@@ -1,6 +1,6 @@
 #include "json/tree.h"
 
-#include <unordered_set>
+#include <cstdlib>
 
 #include <nlohmann/json.hpp>
 
@@ -11,6 +11,16 @@ const Value* Item::find(std::string_view key) const {
     if (name == key) return &value;
   }
   return nullptr;
+}
+
+std::string clipped(std::string_view text) {
+  constexpr size_t kMost = 64;
+  size_t n = text.size();
+  if (n > kMost) {
+    n = kMost;
+    while (n > 0 && (static_cast<uint8_t>(text[n]) & 0xC0) == 0x80) --n;
+  }
+  return std::string(text.substr(0, n));
 }
 
 std::string describe(const Value& v) {
@@ -24,7 +34,7 @@ std::string describe(const Value& v) {
     case Value::Kind::real:
       return v.text;
     case Value::Kind::string:
-      return "\"" + v.text.substr(0, 64) + "\"";
+      return "\"" + clipped(v.text) + "\"";
     case Value::Kind::list:
       return "a list";
     case Value::Kind::object:
@@ -36,6 +46,7 @@ std::string describe(const Value& v) {
 namespace {
 
 using Sax = nlohmann::json_sax<nlohmann::json>;
+constexpr size_t kMaxMembers = 64;
 constexpr std::string_view kLists[] = {"dims", "inputs", "nodes", "outputs"};
 
 // Follows the events through the five levels of the format: document, list, item, list or object
@@ -46,6 +57,7 @@ class Handler : public Sax {
       : limits_(limits), d_(document), findings_(findings) {}
 
   bool is_syntax_error = false;
+  bool is_limit = false;
 
   bool null() override { return scalar({}); }
   bool boolean(bool v) override {
@@ -68,6 +80,7 @@ class Handler : public Sax {
     Value x;
     x.kind = Value::Kind::real;
     x.real = v;
+    x.real32 = std::strtof(text.c_str(), nullptr);
     x.text = text.substr(0, 64);
     return scalar(std::move(x));
   }
@@ -87,7 +100,7 @@ class Handler : public Sax {
         return fail("E-LIMIT", "at most " + std::to_string(limits_.max_nodes) + " items", "more");
       }
       list_->emplace_back();
-      keys_.clear();
+      list_->back().members.reserve(8);
       return true;
     }
     if (depth_ == 4 && list_ != nullptr) return open(Value::Kind::object);
@@ -105,23 +118,27 @@ class Handler : public Sax {
   bool key(string_t& k) override {
     if (depth_ == 1) return top_key(k);
     if (depth_ == 3) {
-      if (!keys_.insert(k).second) {
-        member_ = k;
-        return fail("E-KEY", "one '" + k + "'", "two");
+      // The known keys are few, so an item with more is refused and a search among them is short.
+      auto& members = list_->back().members;
+      const bool twice = list_->back().find(k) != nullptr;
+      member_ = twice || members.size() >= kMaxMembers ? clipped(k) : k;
+      if (twice) return fail("E-KEY", "one '" + member_ + "'", "two");
+      if (members.size() >= kMaxMembers) {
+        return fail("E-LIMIT", "at most " + std::to_string(kMaxMembers) + " keys", "more");
       }
-      list_->back().members.emplace_back(k, Value{});
-      member_ = k;
+      members.emplace_back(std::move(k), Value{});
       return true;
     }
     if (depth_ == 4 && nested_ != nullptr && nested_->key.empty() && !k.empty()) {
       nested_->key = k;
       return true;
     }
-    return fail("E-KEY", "one member", "'" + k + "'");
+    return fail("E-KEY", "one member", "'" + clipped(k) + "'");
   }
 
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception& e) override {
+    if (e.id == 406) return fail("E-JSON", "a number that fits in f64", "more");
     is_syntax_error = true;
     const std::string what = e.what();
     const size_t cut = what.find("syntax error");
@@ -135,6 +152,7 @@ class Handler : public Sax {
 
  private:
   bool fail(std::string_view code, std::string wanted, std::string got) {
+    is_limit = code == "E-LIMIT";
     std::string message = "wanted " + wanted + ", got " + got;
     findings_.add({.code = code,
                    .op = "text",
@@ -150,7 +168,7 @@ class Handler : public Sax {
     if (!top_.empty()) p += "/" + top_;
     if (list_ != nullptr && depth_ >= 3 && !list_->empty()) {
       p += "/" + std::to_string(list_->size() - 1);
-      if (!member_.empty()) p += "/" + member_;
+      if (!member_.empty()) p += "/" + clipped(member_);
     }
     return p.empty() ? "/" : p;
   }
@@ -168,7 +186,7 @@ class Handler : public Sax {
   }
 
   bool top_key(const std::string& k) {
-    top_ = k.substr(0, 64);
+    top_ = clipped(k);
     member_.clear();
     list_ = nullptr;
     bool* seen = nullptr;
@@ -231,7 +249,6 @@ class Handler : public Sax {
   std::string member_;
   std::vector<Item>* list_ = nullptr;
   Value* nested_ = nullptr;
-  std::unordered_set<std::string> keys_;
 };
 
 }  // namespace
@@ -253,6 +270,7 @@ bool parse(std::string_view text, const JsonLimits& limits, Document& document,
   Handler handler(limits, document, findings);
   const bool good = nlohmann::json::sax_parse(text.begin(), text.end(), &handler);
   if (handler.is_syntax_error) kind = ErrorKind::file;
+  if (handler.is_limit) kind = ErrorKind::limit;
   return good && findings.empty();
 }
 

@@ -20,6 +20,7 @@ struct Value {
   Kind kind = Kind::null;
   int64_t integer = 0;       ///< Kinds integer and flag.
   double real = 0;           ///< Kind real; of an integer, the same number.
+  float real32 = 0;          ///< Kind real: the text read as f32.
   std::string text;          ///< Kind string; kind real: as written.
   std::vector<Value> items;  ///< Kind list; kind object: the one member.
   std::string key;           ///< Kind object: the member's key.
@@ -48,6 +49,8 @@ struct Document {
 [[nodiscard]] bool parse(std::string_view text, const JsonLimits& limits, Document& document,
                          base::Diagnostics& findings, ErrorKind& kind);
 
+/// The first 64 bytes of a text at most, whole characters.
+[[nodiscard]] std::string clipped(std::string_view text);
 /// What a value is, for findings: "a string", "3".
 [[nodiscard]] std::string describe(const Value& value);
 
