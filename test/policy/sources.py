@@ -25,10 +25,12 @@ def project_files(*folders):
     return sorted(found)
 
 
-def strip_cpp(text):
-    """The text with comments blanked and strings emptied; line numbers stay."""
+def strip_cpp(text, strings=False):
+    """The text with comments blanked and strings emptied, or kept; line numbers stay."""
     def blank(match):
         word = match.group(0)
+        if strings and word[0] != "/":
+            return word
         lines = "\n" * word.count("\n")
         if word[0] in "\"'R":
             return '""' + lines

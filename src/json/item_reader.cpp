@@ -1,0 +1,129 @@
+#include "json/item_reader.h"
+
+#include <array>
+#include <limits>
+
+#include "json/nearest.h"
+
+namespace cohort::json {
+
+using Kind = Value::Kind;
+
+void ItemReader::fail(std::string_view key, std::string_view code, std::string wanted,
+                      std::string got, std::string hint) {
+  std::string message = "wanted " + wanted + ", got " + got;
+  good_ = false;
+  r_.fail(place_, key,
+          {.code = code,
+           .op = title_,
+           .field = std::string(key),
+           .wanted = std::move(wanted),
+           .got = std::move(got),
+           .message = std::move(message),
+           .hint = std::move(hint)});
+}
+
+void ItemReader::begin(std::string_view list, int64_t index, std::string title) {
+  place_ = {list, index, {nullptr, 0}};
+  title_ = std::move(title);
+  good_ = true;
+}
+
+std::string ItemReader::did_you_mean(std::string_view text,
+                                     const std::vector<std::string_view>& words) {
+  if (r_.findings().total() >= base::kMaxFindings) return {};
+  const std::string_view near = nearest(text, words);
+  return near.empty() ? "" : "did you mean '" + std::string(near) + "'?";
+}
+
+void ItemReader::check_keys(const Item& item, const std::vector<std::string_view>& allowed) {
+  for (const auto& [key, value] : item.members) {
+    bool known = false;
+    for (std::string_view a : allowed) known = known || a == key;
+    if (known) continue;
+    const std::string shown = clipped(key);
+    fail(shown, "E-KEY", "a known key", "'" + shown + "'", did_you_mean(key, allowed));
+  }
+}
+
+const Value* ItemReader::member(const Item& item, std::string_view key, Kind kind,
+                                std::string_view wanted, bool may_miss) {
+  const Value* v = item.find(key);
+  if (v == nullptr || v->kind == Kind::null) {
+    const bool nullable = key == "strides" || key == "format";
+    if (!may_miss || (v != nullptr && !nullable)) {
+      fail(key, v == nullptr ? "E-KEY" : "E-JSON", std::string(wanted),
+           v == nullptr ? "no such key" : "null");
+    }
+    return nullptr;
+  }
+  if (v->kind == kind) return v;
+  fail(key, "E-JSON", std::string(wanted), describe(*v));
+  return nullptr;
+}
+
+std::string ItemReader::text(const Item& item, std::string_view key) {
+  const Value* v = member(item, key, Kind::string, "a string");
+  return v == nullptr ? std::string() : v->text;
+}
+
+int64_t ItemReader::integer(const Item& item, std::string_view key, int64_t otherwise,
+                            bool may_miss) {
+  const Value* v = member(item, key, Kind::integer, "an integer", may_miss);
+  return v == nullptr ? otherwise : v->integer;
+}
+
+int ItemReader::word(const Item& item, std::string_view key, std::string_view (*name_of)(int),
+                     bool may_miss) {
+  const Value* v = member(item, key, Kind::string, "a word", may_miss);
+  return v == nullptr ? -1 : word_of(*v, key, name_of);
+}
+
+int ItemReader::word_of(const Value& v, std::string_view key, std::string_view (*name_of)(int)) {
+  std::vector<std::string_view> words;
+  std::string wanted;
+  for (int i = 0; i < 64; ++i) {
+    const std::string_view w = name_of(i);
+    if (w.empty() && i > 0) break;
+    if (w.empty()) continue;
+    if (w == v.text) return i;
+    words.push_back(w);
+    wanted += (wanted.empty() ? "" : ", ") + std::string(w);
+  }
+  fail(key, "E-WORD", wanted, describe(v), did_you_mean(v.text, words));
+  return -1;
+}
+
+Strides ItemReader::strides(const Item& item) {
+  const Value* v = member(item, "strides", Kind::list, "a list of integers or null", true);
+  std::array<int64_t, kMaxRank> s{};
+  if (v == nullptr) return {};
+  if (v->items.size() > kMaxRank || v->items.empty()) {
+    fail("strides", "E-STRIDE", "1 to 8 strides", std::to_string(v->items.size()));
+    return {};
+  }
+  for (size_t i = 0; i < v->items.size(); ++i) {
+    if (v->items[i].kind != Kind::integer) {
+      fail("strides", "E-JSON", "a list of integers", describe(v->items[i]));
+      return {};
+    }
+    s[i] = v->items[i].integer;
+  }
+  return Strides(s.data(), static_cast<int>(v->items.size()));
+}
+
+bool ItemReader::real(const Value& v, double& x, bool allow_nan) {
+  if (v.kind == Kind::integer || v.kind == Kind::real) {
+    x = v.real;
+    return true;
+  }
+  if (v.kind != Kind::string) return false;
+  if (v.text == "inf" || v.text == "-inf") {
+    x = std::numeric_limits<double>::infinity() * (v.text[0] == '-' ? -1 : 1);
+    return true;
+  }
+  x = std::numeric_limits<double>::quiet_NaN();
+  return allow_nan && v.text == "nan";
+}
+
+}  // namespace cohort::json
