@@ -1,0 +1,123 @@
+"""docs/map.md's recipe for an op suffices: a copy of the project gets one op more, in no other files
+than the recipe lists, and passes the op's own tests, those of JSON, schema, documentation and the
+engines.
+
+usage: recipe_test.py --cmake CMAKE --compiler G++ --folder FOLDER   (the copy and its build)
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import map_test
+from sources import ROOT, project_files
+
+NAME = "capped_shift"
+TITLE = "### One more epilogue op"
+# What is run of the copy: everything that walks the ops, and what reads the sources.
+LABELS = "^(ops|ir|json|engine|validate|docs|policy)$"
+NOT_AGAIN = r"^(policy\.(recipe|isa|isa_fixture|headers)|docs\.snippets)$"
+
+AGGREGATE = """
+/// y[m,n] = min(x[m,n] + by[m], ceiling).
+struct CappedShift {
+  RowVec by;            ///< Added to each row (T).
+  float ceiling = 1.0;  ///< No result is above it.
+  using Out = Value;    ///< (T, N).
+  static constexpr const char* name = "capped_shift";  ///< In JSON and docs.
+  COHORT_FIELDS(field("by", &CappedShift::by), field("ceiling", &CappedShift::ceiling))
+};
+"""
+
+
+def fixture(name):
+    return (ROOT / "test/fixtures/recipe" / name).read_text()
+
+
+def add_aggregate(text):
+    """Before the end of the namespace."""
+    head, tail = text.rsplit("\n}  // namespace cohort", 1)
+    return head + AGGREGATE + "\n}  // namespace cohort" + tail
+
+
+def steps():
+    """Recipe path -> function from the old text (None: a new file) to the new one."""
+    return {
+        "include/cohort/ops.h": add_aggregate,
+        "src/ops/op_list.def": lambda text: text + f"COHORT_OP(CappedShift, {NAME})\n",
+        "src/ops/NAME.cpp": lambda _: fixture("op.cpp.in"),
+        "test/ops/NAME_test.cpp": lambda _: fixture("op_test.cpp.in"),
+        "docs/ops/NAME.md": lambda _: fixture("op.md.in"),
+    }
+
+
+def run(command, **kwargs):
+    print("+", " ".join(map(str, command)), flush=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False, stdin=subprocess.DEVNULL, **kwargs)
+    if done.returncode:
+        sys.exit(f"{done.stdout[-6000:]}\nexit code {done.returncode}")
+    return done.stdout
+
+
+def copy_project(copy):
+    """The project's files; unchanged ones keep their time, so that a second run builds little."""
+    wanted = {path.relative_to(ROOT) for path in project_files()}
+    for path in [path for path in copy.rglob("*") if path.is_file()]:
+        relative = path.relative_to(copy)
+        if relative not in wanted and relative.parts[0] != "build":
+            path.unlink()
+    for relative in wanted:
+        (copy / relative).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / relative, copy / relative)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cmake", default="cmake")
+    parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--folder", required=True)
+    args = parser.parse_args()
+
+    listed = map_test.recipe((ROOT / "docs/map.md").read_text(), TITLE)
+    generated = {path for path in listed if path.startswith("docs/") and "NAME" not in path}
+    made = steps()
+    if set(made) != set(listed) - generated:
+        sys.exit(f"the recipe lists {sorted(listed)}, this test makes {sorted(made)}")
+    copy = pathlib.Path(args.folder)
+    copy.mkdir(parents=True, exist_ok=True)
+    copy_project(copy)
+    for path, step in made.items():
+        target = copy / path.replace("NAME", NAME)
+        if listed[path] == target.exists():
+            sys.exit(f"{path}: the recipe is wrong about whether it is new")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(step(None if listed[path] else target.read_text()))
+
+    build = copy / "build"
+    jobs = str(os.cpu_count() or 2)
+    run([args.cmake, "-S", copy, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug",
+         "-DCMAKE_CXX_FLAGS_DEBUG=-O1", f"-DCMAKE_CXX_COMPILER={args.compiler}",
+         "-DCOHORT_WERROR=ON", "-DCOHORT_SAMPLES=OFF", "-DCOHORT_RECIPE_TEST=OFF"])
+    run([args.cmake, "--build", build, "-j", jobs])
+    for path in sorted(generated):
+        run(GENERATORS[path](build, copy), cwd=copy)
+    report = run(["ctest", "--test-dir", build, "-L", LABELS, "-E", NOT_AGAIN, "-j", jobs,
+                  "--output-on-failure", "--no-tests=error"])
+    total = re.search(r"tests passed, 0 tests failed out of (\d+)", report)
+    own = len(re.findall(r"CappedShift\.\w+ \.* *Passed", report))
+    print(report[-1500:])
+    if not total or own < 4:
+        sys.exit(f"{own} tests of the new op ran")
+    print(f"{len(listed)} files made the op; {total.group(1)} tests passed, {own} of them its own")
+
+
+# Files made from the op records: how to make them again.
+GENERATORS = {}
+
+
+if __name__ == "__main__":
+    main()
