@@ -51,6 +51,8 @@ def steps():
         "src/ops/NAME.cpp": lambda _: fixture("op.cpp.in"),
         "test/ops/NAME_test.cpp": lambda _: fixture("op_test.cpp.in"),
         "docs/ops/NAME.md": lambda _: fixture("op.md.in"),
+        "docs/known_gaps.md": lambda text: text.replace(
+            "| `select` |", f"| `{NAME}` | done | `by`, `ceiling` | |\n| `select` |"),
     }
 
 
@@ -83,7 +85,7 @@ def main():
     args = parser.parse_args()
 
     listed = map_test.recipe((ROOT / "docs/map.md").read_text(), TITLE)
-    generated = {path for path in listed if path.startswith("docs/") and "NAME" not in path}
+    generated = set(GENERATORS) & set(listed)
     made = steps()
     if set(made) != set(listed) - generated:
         sys.exit(f"the recipe lists {sorted(listed)}, this test makes {sorted(made)}")
