@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include <cohort/status.h>
 #include <cohort/types.h>
@@ -168,5 +169,8 @@ struct GluMatrix {
                                        const std::byte* source, std::byte* target) noexcept {
   return repack_glu(from, Packing::split, matrix, source, target);
 }
+/// The level of the x86-64 psABI whose code the quantisers and the CPU engine use here: "v1", "v3"
+/// or "v4". The variable COHORT_ISA lowers it.
+[[nodiscard]] COHORT_API std::string_view isa_level() noexcept;
 
 }  // namespace cohort

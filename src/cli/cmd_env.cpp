@@ -1,3 +1,5 @@
+#include <cohort/numerics.h>
+
 #include <thread>
 
 #include "cli/commands.h"
@@ -16,7 +18,9 @@ int env(const Common& common) {
     }
     const Json j{
         {"version", version()},
-        {"threads", std::thread::hardware_concurrency()},
+        {"processors", std::thread::hardware_concurrency()},
+        {"isa_level", "x86-64-" + std::string(isa_level())},
+        {"cache_folder", nullptr},
         {"gpu", gpu},
         {"devices", devices},
         {"engines",
@@ -25,8 +29,10 @@ int env(const Common& common) {
     return kOk;
   }
   std::string s = "cohort " + std::string(version()) + "\n";
-  s += "processors: " + std::to_string(std::thread::hardware_concurrency()) + "\n";
+  s += "processors: " + std::to_string(std::thread::hardware_concurrency()) + ", code for x86-64-" +
+       std::string(isa_level()) + "\n";
   s += "GPU: " + gpu + "\n";
+  s += "cache folder: none, no engine keeps files\n";
   s += "engines:\n  reference  runs on the CPU, for every device model\n";
   s += "device models to plan for:\n";
   for (const char* name : kDevices) {

@@ -72,10 +72,23 @@ PictureNode node(const Graph& graph, const Json& j, int64_t number, const Json& 
   return p;
 }
 
+// Names are any UTF-8: what would move a cursor or break an XML text becomes a question mark.
+void make_printable(Json& j) {
+  if (j.is_string()) {
+    auto& text = j.get_ref<std::string&>();
+    for (char& c : text) {
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    }
+  } else if (j.is_structured()) {
+    for (Json& child : j) make_printable(child);
+  }
+}
+
 }  // namespace
 
 Picture make_picture(const Graph& graph) {
-  const Json j = Json::parse(graph.json());
+  Json j = Json::parse(graph.json());
+  make_printable(j);
   Picture p;
   p.name = j["name"];
   Json names = Json::object();

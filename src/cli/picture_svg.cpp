@@ -34,7 +34,9 @@ std::string escaped(std::string_view text) {
 
 std::string clipped(std::string_view text, size_t most) {
   if (text.size() <= most) return std::string(text);
-  return std::string(text.substr(0, most - 2)) + "..";
+  size_t end = most - 2;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return std::string(text.substr(0, end)) + "..";
 }
 
 struct Drawing {

@@ -130,6 +130,13 @@ SizeMap infer_sizes(const Json& graph, const TensorFile* file,
       set_size(sizes, shape[d], v.shape[d] * (packed ? 2 : 1), "'" + name + "'");
     }
   }
+  // Groups of form `starts` fill T, so T must suit the alignment that they promise.
+  int64_t unit = 1;
+  for (const Json& input : graph["inputs"]) {
+    if (input["role"] != "groups") continue;
+    const auto rows = input["row_alignment"].get<int64_t>();
+    if (rows > unit && rows < (int64_t{1} << 20)) unit = rows;
+  }
   for (const Json& dim : graph["dims"]) {
     const std::string name = dim["name"];
     if (sizes.contains(name)) continue;
@@ -137,7 +144,9 @@ SizeMap infer_sizes(const Json& graph, const TensorFile* file,
       throw Stop{kBadGraph,
                  "E-SIZE " + name + ": no input's shape says it; give --size " + name + "=VALUE"};
     }
-    sizes[name] = std::min<int64_t>(dim["bound"].get<int64_t>(), 256);
+    const auto bound = dim["bound"].get<int64_t>();
+    const int64_t rows = (256 + unit - 1) / unit * unit;
+    sizes[name] = rows <= bound ? rows : bound / unit * unit;
   }
   return sizes;
 }

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/diagnostics.h"
+#include "base/isa_level.h"
 #include "numerics/api_checks.h"
 #include "numerics/codec.h"
 #include "numerics/layout.h"
@@ -301,6 +302,17 @@ Status dequantize_columns(const QuantizeSpec& spec, const std::byte* codes, cons
         });
     return {};
   });
+}
+
+std::string_view isa_level() noexcept {
+  switch (base::isa_level()) {
+    case base::IsaLevel::v4:
+      return "v4";
+    case base::IsaLevel::v3:
+      return "v3";
+    default:
+      return "v1";
+  }
 }
 
 }  // namespace cohort
