@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -218,7 +219,8 @@ TEST(Quantize, ColumnBlocksStartAnewAtEachGroup) {
                                    part.codes.data(), part.scales.data()));
       ASSERT_TRUE(dequantize_columns(spec, part.codes.data(), part.scales.data(), rows, kColumns,
                                      {}, alone.data()));
-      EXPECT_EQ(std::memcmp(alone.data(), back.data() + first * kColumns, alone.size() * 4), 0);
+      const auto same = back.begin() + first * kColumns;
+      EXPECT_TRUE(std::equal(alone.begin(), alone.end(), same));
       const int64_t bytes = *scale_bytes({.layout = ScaleLayout::per_group,
                                           .rows = rows,
                                           .columns = kColumns,
