@@ -17,7 +17,7 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // Memory of one run by name. An output begins as bytes of 0xAA.
-class Run {
+class ClaimRun {
  public:
   template <class T>
   void set(const std::string& name, const std::vector<T>& values) {
@@ -86,7 +86,7 @@ std::vector<float> elementwise(const O& op, const std::vector<float>& x) {
   Builder g("claim");
   const auto n = static_cast<int64_t>(x.size());
   g.output("y", g.add(Load{.x = g.input("x", {1, n}, DType::f32)}).then(op));
-  Run run;
+  ClaimRun run;
   run.set("x", x);
   run.go(std::move(g).finish(), {});
   return run.get<float>("y", x.size());
@@ -113,7 +113,7 @@ TEST(Claims, CastRounds) {
     // Read on as f32, so that one output type serves.
     g.output(name(t), v.then(Cast{.to = t}).then(Unary{.mode = UnaryMode::identity}));
   }
-  Run run;
+  ClaimRun run;
   run.set<float>("x", {1e5f, -kInf, kNaN, 1.0625f, 3.4e38f});
   run.go(std::move(g).finish(), {});
   expect_same(run.get<float>("e4m3", 5), {448, -448, kNaN, 1.0f, 448});
@@ -126,7 +126,7 @@ TEST(Claims, CastScalesFirst) {
   Builder g("claim");
   g.output("y", g.add(Load{.x = g.input("x", {1, 3}, DType::f32)})
                     .then(Cast{.to = DType::e4m3, .scale = g.scalar("scale")}));
-  Run run;
+  ClaimRun run;
   run.set<float>("x", {2, 1000, -0.5f});
   run.set<float>("scale", {0.5f});
   run.go(std::move(g).finish(), {});
@@ -147,7 +147,7 @@ class Grouped : public ::testing::Test {
   Builder g_{"claim"};
   Dim t_;
   Groups groups_;
-  Run run_;
+  ClaimRun run_;
 };
 
 TEST_F(Grouped, AmaxIgnoresRowsOfNoGroup) {
@@ -213,7 +213,7 @@ TEST(Claims, GroupForms) {
     auto y = g.add(Load{.x = g.input("x", {t, 1}, DType::f32), .groups = groups})
                  .then(Bias{.by = g.group_matrix("b", {3, 1})});
     g.output("y", y, {.tail = Tail::zero});
-    Run run;
+    ClaimRun run;
     run.set<float>("x", std::vector<float>(6, 0));
     run.set<float>("b", {1, 2, 3});
     run.set(form == GroupForm::slots ? "rows.begin" : "rows", values);
@@ -236,7 +236,7 @@ TEST(Claims, AlphaAndRowScaleMultiplyTheAccumulator) {
   auto y = g.add(GroupedGemm{.a = x, .b = w, .groups = ends});
   g.output("alpha", y.then(Alpha{.by = g.group_input("alpha.by", 2)}));
   g.output("scaled", y.then(RowScale{.by = g.row_input("s", 3)}));
-  Run run;
+  ClaimRun run;
   run.set<float>("x", {1, 2, 3});
   run.set<float>("w", {10, 100});
   run.set<int32_t>("ends", {1, 2, 3, 3});
@@ -262,7 +262,7 @@ TEST(Claims, QuantizeEdges) {
   values[33] = 400;
   values[64] = kNaN;
   values[65] = 1;
-  Run run;
+  ClaimRun run;
   run.set("x", values);
   run.go(std::move(g).finish(), {});
   const auto codes = run.get<uint8_t>("mx", 96);
