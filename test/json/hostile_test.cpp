@@ -101,7 +101,9 @@ TEST(Refused, EachWithItsPath) {
     EXPECT_EQ(findings[0].where, bad.where) << bad.to << "\n" << findings.text();
     // A renamed key is both unknown and missing, a name that is no name also dangles.
     const bool two = std::string_view(bad.to) == "\"from\":" || test::has(bad.to, "\\u0001");
-    if (!two) EXPECT_EQ(findings.total(), 1) << bad.to << "\n" << findings.text();
+    if (!two) {
+      EXPECT_EQ(findings.total(), 1) << bad.to << "\n" << findings.text();
+    }
   }
 }
 
