@@ -235,7 +235,8 @@ class Checker {
     if (spec.format == Format::fp8_tensor) {
       quantize_whole(spec, a, x, {code, 1, false, 0}, &number);
     } else {
-      quantize_rows(spec, x, {code, 1, false, 0}, {&byte, &number, 1});
+      const bool f32_scales = info(spec.format).scale == DType::f32;
+      quantize_rows(spec, x, {code, 1, false, 0}, {&byte, f32_scales ? &number : nullptr, 1});
     }
     return decoded_scale(spec, byte, number);
   }

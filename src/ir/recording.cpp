@@ -149,6 +149,7 @@ bool Recording::check_field(const Place& place, const OpRecord& op, const FieldR
         if (!wanted.empty()) wanted += " or ";
         wanted += name(static_cast<Role>(r));
       }
+      broken_reference_ = true;
       return bad("E-ROLE", wanted, value_text(*graph_, v));
     }
     if (v.absent) {
@@ -175,6 +176,7 @@ int32_t Recording::add_node(const OpRecord& op, int32_t in, std::span<const Fiel
   const auto use = [&](int32_t value) {
     if (value == kNone) {
       usable = false;
+      broken_reference_ = true;
       return;
     }
     Value& v = g.values[static_cast<size_t>(value)];
@@ -222,6 +224,7 @@ void Recording::add_output(std::string_view name, int32_t value, const Maybe<DTy
   o.strides = strides;
   o.alignment = alignment;
   o.where = where;
+  broken_reference_ = broken_reference_ || value == kNone;
   if (value != kNone) {
     Value& v = graph_->values[static_cast<size_t>(value)];
     ++v.uses;

@@ -46,6 +46,10 @@ class Recording {
   void report_dead(std::string_view op, std::string_view field, const DeadHandle& dead, Where where,
                    const Place& place);
 
+  /// True when an operand or output could not be resolved: what it meant to use is not known, so
+  /// nothing can be called unused.
+  [[nodiscard]] bool has_broken_reference() const { return broken_reference_; }
+
   Graph& graph() { return *graph_; }
   base::Diagnostics& findings() { return findings_; }
   /// "file.cpp:12", or "/nodes/3/by" when the graph is read from a text.
@@ -61,6 +65,7 @@ class Recording {
   bool check_field(const Place& place, const OpRecord& op, const FieldRecord& record,
                    const FieldValue& value);
 
+  bool broken_reference_ = false;
   std::unique_ptr<Graph> graph_;
   base::Diagnostics findings_;
 };

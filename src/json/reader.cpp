@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/canonical.h"
@@ -184,6 +185,8 @@ class Reader : private ItemReader {
       return kNone;
     }
     const ir::Node& n = g_.nodes[static_cast<size_t>(number)];
+    // Which results an unknown op has is not known: any will do.
+    if (unknown_.contains(number)) return n.first_result;
     for (size_t p = 0; p < n.op->results.size(); ++p) {
       if (n.op->results[p].name == port) return n.first_result + static_cast<int32_t>(p);
     }
@@ -244,6 +247,7 @@ class Reader : private ItemReader {
     ir::FieldValue broken;
     broken.kind = ir::FieldValue::Kind::value;
     fields.assign(any->fields.size(), broken);
+    unknown_.insert(static_cast<int64_t>(g_.nodes.size()));
     r_.add_node(*any, kNone, fields, {nullptr, 0});
   }
 
@@ -342,6 +346,7 @@ class Reader : private ItemReader {
   ir::Graph& g_;
   std::unordered_map<std::string, int32_t> names_;
   std::unordered_map<std::string, int32_t> symbols_;
+  std::unordered_set<int64_t> unknown_;  ///< Nodes whose op is unknown.
 };
 
 bool check_top(const Document& d, base::Diagnostics& findings) {

@@ -30,7 +30,7 @@ class Checker {
            "none", "the graph has no output: nothing would be computed");
       return;
     }
-    unused();
+    if (!recording_.has_broken_reference()) unused();
   }
 
  private:

@@ -105,7 +105,7 @@ TEST_F(Replay, FirstContentsStayWhereNothingIsWritten) {
   File f;
   f.add("x", "BF16", {2, 512}, repeated(kOneBf16, 2 * 512));
   f.add("w", "BF16", {8, 256, 512}, repeated(kOneBf16, 8 * 256 * 512));
-  f.add("ends", "I32", {8}, integers({1, 1, 1, 1, 1, 1, 1, 1}));
+  f.add("rows", "I32", {8}, integers({1, 1, 1, 1, 1, 1, 1, 1}));
   f.add("y.init", "BF16", {2, 256}, repeated("ab", 2 * 256));
   EXPECT_EQ(run(sample("bf16_ends"), f, "y"), repeated(k512Bf16, 256) + repeated("ab", 256));
 }
