@@ -102,7 +102,7 @@ def recipe_findings(text):
 
 # An example of each recipe, and the words by which sources would name it.
 EXAMPLES = [
-    ("One more epilogue op", "row_gate", r"\b(row_gate|RowGate)\b"),
+    ("One more epilogue op", "row_scale", r"\b(row_scale|RowScale)\b"),
     ("One more engine", "reference", r"\breference_engine\b"),
     ("One more architecture", "sm103", r"\b(sm103|1030)\b"),
 ]
