@@ -40,6 +40,7 @@ class RunMemory {
   void copy(const TensorFile& file, const std::string& from, const NamedTensor& to,
             std::vector<std::string>& problems);
   void add_pointers(const Json& input);
+  [[nodiscard]] SizeMap rows_by_user() const;
 
   Json graph_;
   SizeMap size_map_;
@@ -55,6 +56,9 @@ class RunMemory {
 /// missing or two shapes disagree.
 [[nodiscard]] SizeMap infer_sizes(const Json& graph, const TensorFile* file,
                                   const std::vector<std::string>& given);
+
+/// An extent of the graph's JSON at given sizes.
+[[nodiscard]] int64_t extent_of(const Json& extent, const SizeMap& sizes);
 
 /// The elements of a view, packed.
 [[nodiscard]] std::vector<std::byte> packed_bytes(const TensorView& view);

@@ -119,7 +119,7 @@ Job::Job(const QuantizeSpec& s, int64_t rows_, int64_t columns_,
 }
 
 // Byte of scale (row, b) for the rows of one group.
-int64_t row_scale(const Job& j, const numerics::Group& group, int64_t row, int64_t b) {
+int64_t scale_of_row(const Job& j, const numerics::Group& group, int64_t row, int64_t b) {
   if (j.scales.layout == ScaleLayout::linear) return row * j.blocks + b;
   if (j.scales.layout == ScaleLayout::shifted_128) {
     row += numerics::shifted_row(j.groups.before(group.index), group.index) - group.begin;
@@ -172,7 +172,7 @@ void quantize_row_group(const Job& j, const numerics::Group& group, const float*
                             {linear.data(), nullptr, j.blocks});
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t b = 0; b < j.blocks; ++b) {
-        scales[row_scale(j, group, first + r, b)] =
+        scales[scale_of_row(j, group, first + r, b)] =
             std::byte{linear[static_cast<size_t>(r * j.blocks + b)]};
       }
     }
@@ -277,7 +277,7 @@ Status dequantize_rows(const QuantizeSpec& spec, const std::byte* codes, const s
     for_row_groups(j, [&](const numerics::Group& g) {
       for (int64_t r = g.begin; r < g.end; ++r) {
         for (int64_t c = 0; c < columns; ++c) {
-          const float scale = scale_value(j, scales[row_scale(j, g, r, c / j.size)]);
+          const float scale = scale_value(j, scales[scale_of_row(j, g, r, c / j.size)]);
           values[r * columns + c] = element(j, codes, r, c, scale);
         }
       }
