@@ -10,21 +10,25 @@ namespace {
 
 using Table = std::array<float, 256>;
 
-constexpr Table make_table(DType type, uint32_t mask) {
+constexpr Table make_table(const Spec& s) {
+  const uint32_t mask = (uint32_t{2} << (s.exponent_bits + s.mantissa_bits)) - 1;
   Table t{};
-  const Spec* s = find_spec(type);
-  for (uint32_t i = 0; i < 256; ++i) {
-    t[i] = s == nullptr ? decode_e8m0(static_cast<uint8_t>(i)) : decode(*s, i & mask);
-  }
+  for (uint32_t i = 0; i < 256; ++i) t[i] = decode(s, i & mask);
   return t;
 }
 
-constexpr Table kE4m3Table = make_table(DType::e4m3, 0xFF);
-constexpr Table kE5m2Table = make_table(DType::e5m2, 0xFF);
-constexpr Table kE3m2Table = make_table(DType::e3m2, 0x3F);
-constexpr Table kE2m3Table = make_table(DType::e2m3, 0x3F);
-constexpr Table kE2m1Table = make_table(DType::e2m1, 0xF);
-constexpr Table kE8m0Table = make_table(DType::e8m0, 0xFF);
+constexpr Table make_e8m0_table() {
+  Table t{};
+  for (uint32_t i = 0; i < 256; ++i) t[i] = decode_e8m0(static_cast<uint8_t>(i));
+  return t;
+}
+
+constexpr Table kE4m3Table = make_table(kE4m3);
+constexpr Table kE5m2Table = make_table(kE5m2);
+constexpr Table kE3m2Table = make_table(kE3m2);
+constexpr Table kE2m3Table = make_table(kE2m3);
+constexpr Table kE2m1Table = make_table(kE2m1);
+constexpr Table kE8m0Table = make_e8m0_table();
 
 const Table& table_of(DType type) {
   switch (type) {

@@ -12,7 +12,7 @@ using ir::kNone;
 using Kind = ir::TensorPart::Kind;
 
 Memory::Memory(const ir::Graph& graph, const Schedule& schedule, const Launch& launch)
-    : graph_(graph), schedule_(schedule), launch_(launch) {
+    : graph_(graph), launch_(launch) {
   int64_t at = 0;
   offset_.reserve(graph.values.size());
   for (size_t v = 0; v < graph.values.size(); ++v) {
