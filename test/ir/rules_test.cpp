@@ -171,7 +171,8 @@ TEST(Outputs, AResultThatWasNotAskedForIsNone) {
   const Weights w2 = t.g.scaled_weights("w2", {kE, kK, kN}, Format::mxfp8_e4m3);
   t.g.output("z", t.g.add(GroupedGemm{.a = r.row, .b = w2, .groups = t.ends}));
   t.g.output("col", r.col);
-  const Finding used = only(std::move(t.g).finish().findings());
+  const Findings of_t = std::move(t.g).finish().findings();  // findings are views of it
+  const Finding used = only(of_t);
   EXPECT_EQ(used.code, "E-OUTPUT");
   EXPECT_EQ(used.op, "grouped_gemm");
   EXPECT_EQ(used.field, "a");
@@ -228,7 +229,8 @@ TEST(Findings, OneMistakeOneFinding) {
   s.g.output("v", v, {.dtype = DType::e4m3});
   s.g.output("row", q.row);
   s.g.output("col", q.col, {.dtype = DType::f32, .alignment = 3});
-  const Finding f = only(std::move(s.g).finish().findings());
+  const Findings findings = std::move(s.g).finish().findings();  // f is a view of it
+  const Finding f = only(findings);
   EXPECT_EQ(f.code, "E-SHAPE");
   EXPECT_EQ(f.op, "row_gate");
   EXPECT_EQ(f.field, "by");
