@@ -54,7 +54,6 @@ struct Pending {
   const ir::OpRecord* op = nullptr;
   int32_t in = kNone;
   Where where{nullptr, 0};
-  bool poisoned = false;
 };
 thread_local Pending pending;
 
@@ -92,7 +91,6 @@ Where State::made(int32_t id) {
 Recorder::Recorder(State* state, const Handle* in, const char* op, Where where) noexcept
     : state_(state) {
   pending.count = 0;
-  pending.poisoned = false;
   pending.where = where;
   pending.op = nullptr;
   pending.in = kNone;
