@@ -443,7 +443,6 @@ class COHORT_API Recorder {
   Recorder(State* state, const Handle* in, const char* op, Where where) noexcept;
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
-  ~Recorder();
 
   void put(const Handle& handle) noexcept;
   void put(const ScalarArg& arg) noexcept;

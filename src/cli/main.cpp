@@ -52,14 +52,14 @@ class Application {
   const Common& common() const { return common_; }
 
  private:
-  CLI::App* command(const char* name, const char* about, std::function<int()> action) {
+  CLI::App* command(const char* name, const char* about, const std::function<int()>& action) {
     CLI::App* c = app_.add_subcommand(name, about);
     c->add_flag("--json", common_.json, "Machine-readable output");
     c->callback([this, action] { chosen_ = action; });
     return c;
   }
-  CLI::App* graph_command(const char* name, const char* about, std::function<int()> action) {
-    CLI::App* c = command(name, about, std::move(action));
+  CLI::App* graph_command(const char* name, const char* about, const std::function<int()>& action) {
+    CLI::App* c = command(name, about, action);
     c->add_option("G", common_.graph, "Graph as JSON: a path, or - for standard input")->required();
     return c;
   }

@@ -139,8 +139,11 @@ SizeMap infer_sizes(const Json& graph, const TensorFile* file,
     const std::string name = dim["name"];
     if (sizes.contains(name)) continue;
     if (file != nullptr) {
-      throw Stop{kBadGraph,
-                 "E-SIZE " + name + ": no input's shape says it; give --size " + name + "=VALUE"};
+      std::string message = "E-SIZE ";
+      message += name;
+      message += ": no input's shape says it; give --size ";
+      message += name;
+      throw Stop{kBadGraph, message + "=VALUE"};
     }
     const auto bound = dim["bound"].get<int64_t>();
     const int64_t rows = (256 + unit - 1) / unit * unit;

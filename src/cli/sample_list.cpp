@@ -91,7 +91,7 @@ Result<Graph> mxfp8_by_mxfp4() {
 Result<Graph> gather() {
   Builder g("gather");
   Dim T = g.dynamic("T", 65536);
-  Dim R = g.dynamic("R", 8 * 65536);
+  Dim R = g.dynamic("R", int64_t{8} * 65536);
   auto x = g.scaled_input("x", {T, 512}, Format::mxfp8_e4m3);
   auto w = g.scaled_weights("w", {kExperts, 256, 512}, Format::mxfp8_e4m3);
   auto ends = g.groups("ends", kExperts, GroupForm::ends);

@@ -45,7 +45,7 @@ class Claim {
   void consume_input(int32_t input) { inputs_[static_cast<size_t>(input)] = true; }
   /// The engine honours this field of the node, whatever its value.
   void consume_field(const ir::Node& node, int32_t field) {
-    fields_[static_cast<size_t>(node.first_field + field)] = true;
+    fields_[static_cast<size_t>(node.first_field) + static_cast<size_t>(field)] = true;
   }
   /// All fields of a node.
   void consume_node(const ir::Node& node);

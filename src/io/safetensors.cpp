@@ -194,6 +194,7 @@ Entry read_entry(const File& file, const std::string& name, const Json& j, int64
 // Tensors must fill the data exactly: hidden bytes and shared bytes are both refused.
 void check_order(const File& file, std::vector<Entry>& entries, int64_t data_bytes) {
   std::vector<const Entry*> order;
+  order.reserve(entries.size());
   for (const Entry& e : entries) order.push_back(&e);
   std::sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) {
     return a->begin != b->begin ? a->begin < b->begin : a->end < b->end;

@@ -102,7 +102,6 @@ Recorder::Recorder(State* state, const Handle* in, const char* op, Where where) 
     state_->out_of_memory = true;
   }
 }
-Recorder::~Recorder() = default;
 
 void Recorder::put(const Handle& handle) noexcept {
   ir::FieldValue f;

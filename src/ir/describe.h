@@ -1,5 +1,5 @@
-// Makes an op record out of an aggregate of ops.h: `fields` lists names and members, the given
-// instance holds the defaults.
+// Makes an op record out of an aggregate of include/cohort/ops: `fields` lists names and members,
+// the given instance holds the defaults.
 #pragma once
 
 #include <string_view>

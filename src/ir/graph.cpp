@@ -1,6 +1,6 @@
 #include "ir/graph.h"
 
-#include <cstring>
+#include <bit>
 
 #include "ir/canonical.h"
 #include "ir/op_record.h"
@@ -15,9 +15,9 @@ bool operator==(const FieldValue& a, const FieldValue& b) {
     case FieldValue::Kind::value:
       return a.value == b.value;
     case FieldValue::Kind::number:
-      return std::memcmp(&a.number, &b.number, sizeof a.number) == 0;
+      return std::bit_cast<uint64_t>(a.number) == std::bit_cast<uint64_t>(b.number);
     case FieldValue::Kind::real:
-      return std::memcmp(&a.real, &b.real, sizeof a.real) == 0;
+      return std::bit_cast<uint32_t>(a.real) == std::bit_cast<uint32_t>(b.real);
     default:
       return a.integer == b.integer;
   }
@@ -31,7 +31,8 @@ int OpRecord::field_index(std::string_view field) const {
 }
 
 const FieldValue& Graph::field(const Node& node, std::string_view field_name) const {
-  return fields[static_cast<size_t>(node.first_field + node.op->field_index(field_name))];
+  return fields[static_cast<size_t>(node.first_field) +
+                static_cast<size_t>(node.op->field_index(field_name))];
 }
 
 int32_t Graph::operand(const Node& node, std::string_view field_name) const {

@@ -25,7 +25,8 @@ int32_t Graph::result_count(int64_t node) const noexcept {
 }
 ResultInfo Graph::result(int64_t node, int32_t port) const noexcept {
   const ir::Node& n = graph_->nodes[static_cast<size_t>(node)];
-  const ir::Value& v = graph_->values[static_cast<size_t>(n.first_result + port)];
+  const ir::Value& v =
+      graph_->values[static_cast<size_t>(n.first_result) + static_cast<size_t>(port)];
   ResultInfo info{
       n.op->name, n.op->results[static_cast<size_t>(port)].name, v.role, v.dtype, v.shape.rank, {},
       {}};

@@ -88,7 +88,8 @@ void Infer::want_experts(std::string_view field_name) {
 }
 
 void Infer::result(int port, const Value& type) {
-  Value& v = recording_.graph().values[static_cast<size_t>(node_.first_result + port)];
+  Value& v = recording_.graph()
+                 .values[static_cast<size_t>(node_.first_result) + static_cast<size_t>(port)];
   const Role role = v.role;
   const int32_t node = v.node;
   v = type;
@@ -100,7 +101,9 @@ void Infer::result(int port, const Value& type) {
 }
 
 void Infer::absent(int port) {
-  recording_.graph().values[static_cast<size_t>(node_.first_result + port)].absent = true;
+  recording_.graph()
+      .values[static_cast<size_t>(node_.first_result) + static_cast<size_t>(port)]
+      .absent = true;
 }
 
 std::string Infer::text(const Extent& extent) const { return extent_text(graph(), extent); }

@@ -1,5 +1,5 @@
-// One op is one record: its fields (from the aggregate in ops.h), results, shape rule, reference
-// and documentation. Everything else in the library reads the record.
+// One op is one record: its fields (from the aggregate in include/cohort/ops), results, shape rule,
+// reference and documentation. Everything else in the library reads the record.
 #pragma once
 
 #include <cstdint>

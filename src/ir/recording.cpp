@@ -99,7 +99,7 @@ int32_t Recording::add_input(std::string_view name, Value type, Where where) {
   type.faulty = type.faulty || !good;
   type.shape.rank = std::min(type.shape.rank, kMaxRank);
   const auto number = static_cast<int32_t>(g.values.size());
-  g.values.push_back(std::move(type));
+  g.values.push_back(type);
   g.inputs.push_back({std::string(name), number, where});
   return number;
 }
@@ -197,7 +197,7 @@ int32_t Recording::add_node(const OpRecord& op, int32_t in, std::span<const Fiel
     v.role = op.results[p].role;
     v.node = number;
     v.port = static_cast<int32_t>(p);
-    g.values.push_back(std::move(v));
+    g.values.push_back(v);
   }
   g.nodes.push_back(node);
   if (good && usable) {

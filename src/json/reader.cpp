@@ -90,11 +90,11 @@ class Reader : private ItemReader {
     }
     const size_t before = g_.values.size();
     if (good_) {
-      r_.add_input(input_name, std::move(v), {nullptr, 0});
+      r_.add_input(input_name, v, {nullptr, 0});
     } else {
       v.faulty = true;
       v.input = static_cast<int32_t>(g_.inputs.size());
-      g_.values.push_back(std::move(v));
+      g_.values.push_back(v);
       g_.inputs.push_back({input_name, static_cast<int32_t>(before), {nullptr, 0}});
       g_.values.back().uses = 1;  // one mistake, one finding: it is not also unused
     }
@@ -205,7 +205,7 @@ class Reader : private ItemReader {
     const ir::OpRecord* op = ir::find_op(op_name);
     if (op == nullptr) {
       std::vector<std::string_view> all;
-      for (const ir::OpRecord* r : ir::all_ops()) all.push_back(r->name);
+      for (const ir::OpRecord* r : ir::all_ops()) all.emplace_back(r->name);
       if (good_) {
         fail("op", "E-OP", "an op of this library", "\"" + clipped(op_name) + "\"",
              did_you_mean(op_name, all));
@@ -215,8 +215,8 @@ class Reader : private ItemReader {
     }
     title_ = op->name;
     std::vector<std::string_view> allowed{"op"};
-    if (!op->is_root) allowed.push_back("in");
-    for (const ir::FieldRecord& f : op->fields) allowed.push_back(f.name);
+    if (!op->is_root) allowed.emplace_back("in");
+    for (const ir::FieldRecord& f : op->fields) allowed.emplace_back(f.name);
     check_keys(item, allowed);
     int32_t in = kNone;
     if (!op->is_root) {
@@ -350,7 +350,7 @@ class Reader : private ItemReader {
 };
 
 bool check_top(const Document& d, base::Diagnostics& findings) {
-  const auto fail = [&](std::string_view code, std::string key, std::string wanted,
+  const auto fail = [&](std::string_view code, const std::string& key, std::string wanted,
                         std::string got) {
     std::string message = "wanted " + wanted + ", got " + got;
     findings.add({.code = code,

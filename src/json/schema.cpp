@@ -161,7 +161,8 @@ std::string node(const OpRecord& op) {
     if (f.doc[0] != 0) {
       std::string described = "{\"description\":";
       ir::append_string(described, f.doc);
-      schema = described + "," + schema.substr(1);
+      described += ",";
+      schema.replace(0, 1, described);
     }
     o.property(f.name, schema, f.must_give);
   }

@@ -24,8 +24,8 @@ using numerics::refuse;
 
 // What both directions and both axes know of a call, checked.
 struct Job {
-  Job(const QuantizeSpec& s, int64_t rows_, int64_t columns_, std::span<const int64_t> boundaries,
-      bool by_column);
+  Job(const QuantizeSpec& s, int64_t row_count, int64_t column_count,
+      std::span<const int64_t> boundaries, bool by_column);
 
   numerics::BlockSpec block;
   bool f32_scales;
@@ -89,23 +89,23 @@ void check_layout(const Job& j, const QuantizeSpec& s) {
   }
 }
 
-Job::Job(const QuantizeSpec& s, int64_t rows_, int64_t columns_,
+Job::Job(const QuantizeSpec& s, int64_t row_count, int64_t column_count,
          std::span<const int64_t> boundaries, bool by_column)
     : block(block_spec(s)),
       f32_scales(info(s.format).scale == DType::f32),
-      rows(rows_),
-      columns(columns_),
+      rows(row_count),
+      columns(column_count),
       column(by_column),
       transposed(by_column &&
                  (s.col_storage == ColStorage::transposed || block.element == DType::e2m1)),
-      size(info(s.format).block > 0 ? info(s.format).block : std::max<int64_t>(columns_, 1)),
+      size(info(s.format).block > 0 ? info(s.format).block : std::max<int64_t>(column_count, 1)),
       blocks(0),
       scales{.layout = by_column ? s.col_layout : s.layout,
-             .rows = rows_,
-             .columns = columns_,
+             .rows = row_count,
+             .columns = column_count,
              .block = size,
              .boundaries = boundaries},
-      groups(boundaries, rows_),
+      groups(boundaries, row_count),
       bytes(0) {
   numerics::check_extents(rows, columns);
   const int64_t along = column ? rows : columns;

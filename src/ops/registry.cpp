@@ -19,6 +19,7 @@ std::span<const OpRecord* const> all_ops() {
   };
   static const std::vector<const OpRecord*> pointers = [] {
     std::vector<const OpRecord*> list;
+    list.reserve(records.size());
     for (const OpRecord& r : records) list.push_back(&r);
     return list;
   }();

@@ -46,7 +46,7 @@ def add_aggregate(text):
 def steps():
     """Recipe path -> function from the old text (None: a new file) to the new one."""
     return {
-        "include/cohort/ops.h": add_aggregate,
+        "include/cohort/ops/epilogue.h": add_aggregate,
         "src/ops/op_list.def": lambda text: text + f"COHORT_OP(CappedShift, {NAME})\n",
         "src/ops/NAME.cpp": lambda _: fixture("op.cpp.in"),
         "test/ops/NAME_test.cpp": lambda _: fixture("op_test.cpp.in"),

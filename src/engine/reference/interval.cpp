@@ -26,7 +26,7 @@ constexpr float kTiny = 0x1p-126f;       // below it a device may flush to zero
 constexpr double kOpRoundings = 4;       // of one pointwise op; none here rounds more often
 constexpr double kProductRoundings = 4;  // scales, the last rounding, ours
 
-[[noreturn]] void unsupported(const ir::Node& n, std::string why) {
+[[noreturn]] void unsupported(const ir::Node& n, const std::string& why) {
   throw base::FindingsError{base::make_findings(
       ErrorKind::unsupported,
       {.code = "E-UNSUPPORTED",

@@ -17,7 +17,6 @@
 
 namespace cohort::engine::reference {
 
-using base::ceil_div;
 using ir::kNone;
 using Kind = ir::Reference::Kind;
 

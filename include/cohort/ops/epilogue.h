@@ -1,0 +1,62 @@
+// Ops on a product: factors, bias, gate, reductions.
+#pragma once
+
+#include <cstdint>
+
+#include <cohort/graph.h>
+#include <cohort/ops/fields.h>
+#include <cohort/types.h>
+
+namespace cohort {
+
+/// y[m,n] = by[g(m)] * x[m,n]; directly after a product.
+struct Alpha {
+  GroupVec by;                                  ///< One factor an expert (E) or group.
+  using Out = Value;                            ///< (T, N).
+  static constexpr const char* name = "alpha";  ///< In JSON and docs.
+  COHORT_FIELDS(field("by", &Alpha::by))
+};
+
+/// y[m,n] = by[m] * x[m,n]; directly after a product.
+struct RowScale {
+  RowVec by;                                        ///< One factor a row (T).
+  using Out = Value;                                ///< (T, N).
+  static constexpr const char* name = "row_scale";  ///< In JSON and docs.
+  COHORT_FIELDS(field("by", &RowScale::by))
+};
+
+/// y[m,n] = x[m,n] + by[g(m)][n], or + p[m] * by[g(m)][n] when `scaled_by` is given.
+struct Bias {
+  GroupMat by;                                 ///< (E, N).
+  Maybe<RowVec> scaled_by{};                   ///< p (T): multiplies the bias only.
+  using Out = Value;                           ///< (T, N).
+  static constexpr const char* name = "bias";  ///< In JSON and docs.
+  COHORT_FIELDS(field("by", &Bias::by), field("scaled_by", &Bias::scaled_by))
+};
+
+/// y[m,n] = by[m] * x[m,n]: the routing probability.
+struct RowGate {
+  RowVec by;                                       ///< One factor a row (T).
+  using Out = Value;                               ///< (T, N).
+  static constexpr const char* name = "row_gate";  ///< In JSON and docs.
+  COHORT_FIELDS(field("by", &RowGate::by))
+};
+
+/// What shares one maximum in Amax.
+enum class AmaxPer : uint8_t {
+  tensor,       ///< All rows of all groups: (1).
+  expert,       ///< The rows of a group: (groups); 0 for an empty one.
+  expert_half,  ///< As expert, for the two halves of the columns: (groups, 2).
+};
+/// The word for it ("expert"); empty for an unknown value.
+[[nodiscard]] COHORT_API std::string_view name(AmaxPer value) noexcept;
+
+/// max |x| of the f32 values, before any rounding. NaN propagates.
+struct Amax {
+  AmaxPer per = AmaxPer::tensor;               ///< What shares one maximum.
+  using Out = GroupVec;                        ///< (1), (groups) or (groups, 2), f32.
+  static constexpr const char* name = "amax";  ///< In JSON and docs.
+  COHORT_FIELDS(field("per", &Amax::per))
+};
+
+}  // namespace cohort
