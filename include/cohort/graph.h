@@ -346,6 +346,9 @@ class COHORT_API Graph {
   [[nodiscard]] std::string_view tensor_name(int32_t i) const noexcept;
   /// Index of the tensor of that name, or -1.
   [[nodiscard]] int32_t tensor_index(std::string_view name) const noexcept;
+  /// Name of the extent that dimension `d` of the i-th tensor has in memory; empty when that is a
+  /// number or follows from a layout, as scales do, and when there is no such dimension.
+  [[nodiscard]] std::string_view tensor_symbol(int32_t i, int32_t d) const noexcept;
   /// Key of the canonical text without names; computed once.
   [[nodiscard]] Key key() const noexcept;
   /// The canonical JSON; made once, then owned by the graph. Empty only when memory ran out.

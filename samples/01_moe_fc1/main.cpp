@@ -13,7 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "host_memory.h"
+
 using namespace cohort;
+using sample::must;
 
 namespace {
 
@@ -39,83 +42,27 @@ Result<Graph> describe() {
   return std::move(g).finish();
 }
 
-// Memory for every tensor of a graph, by name.
-class Memory {
- public:
-  Memory(const Graph& graph, const Plan& plan, Sizes sizes) {
-    buffers_.resize(static_cast<size_t>(graph.tensor_count()));
-    for (int32_t i = 0; i < graph.tensor_count(); ++i) {
-      const TensorInfo info = *plan.tensor(i, graph, sizes);
-      std::vector<std::byte>& b = buffers_[static_cast<size_t>(i)];
-      b.resize(static_cast<size_t>(info.bytes) + 64);
-      TensorView v;
-      v.data = b.data() + (64 - reinterpret_cast<uintptr_t>(b.data()) % 64);
-      v.dtype = info.dtype;
-      v.rank = info.rank;
-      std::memcpy(v.shape, info.shape, sizeof v.shape);
-      v.pack();
-      (info.is_output ? outputs : inputs).push_back({graph.tensor_name(i), v});
-    }
-  }
-  std::vector<NamedTensor> all() const {
-    std::vector<NamedTensor> t = inputs;
-    t.insert(t.end(), outputs.begin(), outputs.end());
-    return t;
-  }
-  std::vector<NamedTensor> inputs;
-  std::vector<NamedTensor> outputs;
-
- private:
-  std::vector<std::vector<std::byte>> buffers_;
-};
-
 // Unit-scale f32 data, quantised to MXFP8 as the graph wants it.
-void fill(const Memory& memory) {
+void fill(const sample::HostMemory& memory) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
-  const auto find = [&](std::string_view name) {
-    for (const NamedTensor& t : memory.inputs) {
-      if (t.name == name) return t.view.data;
-    }
-    return static_cast<void*>(nullptr);
-  };
   const QuantizeSpec spec{.format = Format::mxfp8_e4m3};
   const auto quantised = [&](std::string_view name, int64_t matrices, int64_t rows) {
     std::vector<float> values(static_cast<size_t>(rows * kHidden));
-    auto* codes = static_cast<std::byte*>(find(name));
-    auto* scales = static_cast<std::byte*>(find(std::string(name) + ".scale"));
+    auto* codes = memory.data<std::byte>(name);
+    auto* scales = memory.data<std::byte>(std::string(name) + ".scale");
     const int64_t step = *scale_bytes(ScaleLayout::tiled_128x4, rows, kHidden, 32);
     for (int64_t m = 0; m < matrices; ++m) {
       for (float& v : values) v = normal(random);
-      const Status s = quantize_rows(spec, values.data(), rows, kHidden, codes + m * rows * kHidden,
-                                     scales + m * step);
-      if (!s) std::fprintf(stderr, "%s\n", std::string(s.findings().text()).c_str());
+      must(quantize_rows(spec, values.data(), rows, kHidden, codes + m * rows * kHidden,
+                         scales + m * step));
     }
   };
   quantised("x", 1, kTokens);
   quantised("w", kExperts, kInter);
-  std::memcpy(find("ends"), kEnds, sizeof kEnds);
-  auto* prob = static_cast<float*>(find("prob"));
+  std::memcpy(memory.data("ends"), kEnds, sizeof kEnds);
+  auto* prob = memory.data<float>("prob");
   for (int64_t i = 0; i < kTokens; ++i) prob[i] = std::uniform_real_distribution<float>()(random);
-}
-
-bool run(const Graph& graph, const Plan& plan, const Memory& memory) {
-  const auto tensors = memory.all();
-  Result<Execution> execution = plan.bind(graph, {{"T", kTokens}}, tensors);
-  if (!execution) {
-    std::printf("%s\n", std::string(execution.findings().text()).c_str());
-    return false;
-  }
-  std::vector<std::byte> workspace(static_cast<size_t>(execution->workspace_bytes()) + 256);
-  void* aligned = workspace.data() + (256 - reinterpret_cast<uintptr_t>(workspace.data()) % 256);
-  const Status status = execution->run(aligned);
-  if (!status) std::printf("%s\n", std::string(status.findings().text()).c_str());
-  return static_cast<bool>(status);
-}
-
-int fail(const Findings& findings) {
-  std::printf("%s\n", std::string(findings.text()).c_str());
-  return 1;
 }
 
 }  // namespace
@@ -125,48 +72,37 @@ int main(int argc, char** argv) {
   const std::string graph_path = folder + "/fc1.json";
   const std::string tensor_path = folder + "/fc1.safetensors";
 
-  Result<Graph> graph = describe();
-  if (!graph) return fail(graph.findings());
-  std::printf("graph\n%s\n", std::string(graph->json()).c_str());
+  const Graph graph = must(describe());
+  std::printf("graph\n%s\n", std::string(graph.json()).c_str());
+  const Plan plan = must(make_plan(graph, Device::cpu()));
+  std::printf("plan\n%s\n", std::string(plan.explain()).c_str());
 
-  Result<Plan> plan = make_plan(graph, Device::cpu());
-  if (!plan) return fail(plan.findings());
-  std::printf("plan\n%s\n", std::string(plan->explain()).c_str());
-
-  Memory memory(*graph, *plan, {{"T", kTokens}});
+  sample::HostMemory memory(graph, plan, {{"T", kTokens}});
   fill(memory);
-  if (!run(*graph, *plan, memory)) return 1;
-
-  if (Status s = write_text(graph_path, graph->json()); !s) return fail(s.findings());
-  const auto stored = memory.all();
-  if (Status s = write_safetensors(tensor_path, stored); !s) return fail(s.findings());
+  memory.run();
+  must(write_text(graph_path, graph.json()));
+  must(write_safetensors(tensor_path, memory.tensors()));
 
   // Replay from the files alone.
   std::ifstream in(graph_path);
   std::stringstream text;
   text << in.rdbuf();
-  Result<Graph> again = parse_json(text.str());
-  if (!again) return fail(again.findings());
-  Result<TensorFile> file = TensorFile::read(tensor_path);
-  if (!file) return fail(file.findings());
-  Memory replayed(*again, *plan, {{"T", kTokens}});
-  for (const NamedTensor& t : replayed.inputs) {
-    const Result<TensorView> v = file->view(file->find(t.name), t.view.dtype);
-    if (!v) return fail(v.findings());
-    const int32_t i = again->tensor_index(t.name);
-    std::memcpy(t.view.data, v->data,
-                static_cast<size_t>(plan->tensor(i, *again, {{"T", kTokens}})->bytes));
+  const Graph again = must(parse_json(text.str()));
+  const TensorFile file = must(TensorFile::read(tensor_path));
+  sample::HostMemory replayed(again, must(make_plan(again, Device::cpu())), {{"T", kTokens}});
+  for (size_t i = 0; i < replayed.tensors().size(); ++i) {
+    const NamedTensor& t = replayed.tensors()[i];
+    if (replayed.is_output(i)) continue;
+    const TensorView stored = must(file.view(file.find(t.name), t.view.dtype));
+    std::memcpy(t.view.data, stored.data, static_cast<size_t>(replayed.bytes(t.name)));
   }
-  if (!run(*again, *plan, replayed)) return 1;
+  replayed.run();
 
-  bool equal = again->json() == graph->json();
-  for (size_t o = 0; o < memory.outputs.size(); ++o) {
-    const int32_t i = graph->tensor_index(memory.outputs[o].name);
-    const auto bytes = static_cast<size_t>(plan->tensor(i, *graph, {{"T", kTokens}})->bytes);
-    // The unused end of a per_group scale buffer is nobody's: only written bytes are compared.
-    const bool same =
-        std::memcmp(memory.outputs[o].view.data, replayed.outputs[o].view.data, bytes) == 0;
-    std::printf("%-10s %9zu bytes  %s\n", std::string(memory.outputs[o].name).c_str(), bytes,
+  bool equal = again.json() == graph.json();
+  for (const NamedTensor& t : memory.outputs()) {
+    const auto bytes = static_cast<size_t>(memory.bytes(t.name));
+    const bool same = std::memcmp(t.view.data, replayed.data(t.name), bytes) == 0;
+    std::printf("%-10s %9zu bytes  %s\n", std::string(t.name).c_str(), bytes,
                 same ? "equal" : "DIFFERENT");
     equal = equal && same;
   }

@@ -5,6 +5,8 @@
 
 #include "ir/graph.h"
 #include "ir/op_record.h"
+#include "ir/parts.h"
+#include "ir/stored.h"
 
 namespace cohort {
 
@@ -49,6 +51,17 @@ int32_t Graph::tensor_index(std::string_view name) const noexcept {
     if (tensor_name(i) == name) return i;
   }
   return -1;
+}
+std::string_view Graph::tensor_symbol(int32_t i, int32_t d) const noexcept {
+  if (i < 0 || i >= tensor_count() || d < 0) return {};
+  const ir::TensorPart& part = graph_->tensors[static_cast<size_t>(i)];
+  const ir::Value& v = ir::part_value(*graph_, part);
+  const bool is_matrix = part.kind == ir::TensorPart::Kind::data && v.role != Role::groups &&
+                         v.role != Role::weight_pointers;
+  if (!is_matrix) return {};
+  const ir::Extents stored = ir::stored_shape(v);
+  if (d >= stored.rank || stored[d].symbol == ir::kNone) return {};
+  return graph_->symbols[static_cast<size_t>(stored[d].symbol)].name;
 }
 Key Graph::key() const noexcept {
   try {

@@ -1,0 +1,53 @@
+// Graph::tensor_symbol: which extents of a stored graph a replay takes from its tensors.
+#include <gtest/gtest.h>
+
+#include <cohort/cohort.h>
+
+#include <utility>
+
+namespace cohort {
+namespace {
+
+Graph make() {
+  Builder g("symbols");
+  Dim T = g.dynamic("T", 1024);
+  Dim S = g.dynamic("S", 512);
+  auto x = g.scaled_input("x", {S, 64}, Format::mxfp8_e4m3);
+  auto w = g.scaled_weights("w", {2, 32, 64}, Format::mxfp8_e4m3);
+  auto ends = g.groups("ends", 2, GroupForm::ends);
+  auto y = g.add(GroupedGemm{.a = x, .b = w, .groups = ends, .gather = g.index("rows", T)})
+               .then(RowGate{.by = g.row_input("prob", T)});
+  auto q = y.then(
+      Quantize{.to = Format::mxfp8_e4m3, .axes = Axes::col, .col_storage = ColStorage::transposed});
+  g.output("y", y);
+  g.output("q", q.col);
+  return *std::move(g).finish();
+}
+
+std::string_view symbol(const Graph& g, std::string_view name, int32_t d) {
+  return g.tensor_symbol(g.tensor_index(name), d);
+}
+
+TEST(TensorSymbol, NamesTheExtentsAsTheyStandInMemory) {
+  const Graph g = make();
+  EXPECT_EQ(symbol(g, "x", 0), "S");
+  EXPECT_EQ(symbol(g, "x", 1), "");
+  EXPECT_EQ(symbol(g, "rows", 0), "T");
+  EXPECT_EQ(symbol(g, "prob", 0), "T");
+  EXPECT_EQ(symbol(g, "y", 0), "T");
+  EXPECT_EQ(symbol(g, "q", 0), "");
+  EXPECT_EQ(symbol(g, "q", 1), "T");
+}
+
+TEST(TensorSymbol, IsEmptyWhereALayoutSaysTheExtentAndOutOfRange) {
+  const Graph g = make();
+  for (const char* name : {"x.scale", "w", "w.scale", "ends", "q.scale"}) {
+    for (int32_t d = -1; d <= kMaxRank; ++d) EXPECT_EQ(symbol(g, name, d), "") << name << " " << d;
+  }
+  EXPECT_EQ(g.tensor_symbol(-1, 0), "");
+  EXPECT_EQ(g.tensor_symbol(g.tensor_count(), 0), "");
+  EXPECT_EQ(symbol(g, "x", 2), "");
+}
+
+}  // namespace
+}  // namespace cohort
