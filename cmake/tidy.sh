@@ -25,6 +25,6 @@ printf '%s\0' "${files[@]}" |
   xargs -0 -n 4 -P "$(nproc)" clang-tidy-14 --quiet -p build/tidy >"$work/out" 2>&1 || status=$?
 # A finding in a header comes with every file that includes it.
 grep -vE '^[0-9]+ warnings? |^Suppressed|^Use -header-filter' "$work/out" |
-  awk '/(error|warning): / { shown = !seen[$0]++ } shown' || true
+  awk '/(error|warning): |^xargs: |^Stack dump/ { shown = !seen[$0]++ } shown' || true
 echo "clang-tidy: ${#files[@]} files, exit code $status"
 exit "$status"
