@@ -49,6 +49,7 @@ def steps():
         "include/cohort/ops/epilogue.h": add_aggregate,
         "src/ops/op_list.def": lambda text: text + f"COHORT_OP(CappedShift, {NAME})\n",
         "src/ops/NAME.cpp": lambda _: fixture("op.cpp.in"),
+        "test/engine/conformance/NAME.cpp": lambda _: fixture("op_conformance.cpp.in"),
         "test/ops/NAME_test.cpp": lambda _: fixture("op_test.cpp.in"),
         "docs/ops/NAME.md": lambda _: fixture("op.md.in"),
         "docs/known_gaps.md": lambda text: text.replace(
@@ -111,9 +112,10 @@ def main():
                   "--output-on-failure", "--no-tests=error"])
     total = re.search(r"tests passed, 0 tests failed out of (\d+)", report)
     own = len(re.findall(r"CappedShift\.\w+ \.* *Passed", report))
+    conformance = len(re.findall(r"reference_capped_shift_\w+ \.* *Passed", report))
     print(report[-1500:])
-    if not total or own < 4:
-        sys.exit(f"{own} tests of the new op ran")
+    if not total or own < 4 or conformance < 1:
+        sys.exit(f"{own} tests of the new op ran, {conformance} cases of its conformance file")
     print(f"{len(listed)} files made the op; {total.group(1)} tests passed, {own} of them its own")
 
 

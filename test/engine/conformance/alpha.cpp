@@ -1,0 +1,27 @@
+#include "engine/conformance.h"
+
+namespace cohort::test::conformance {
+
+namespace {
+
+// y = alpha of the expert, or of the group, times a product.
+void product_times_alpha(Case& c, DType type, int64_t count) {
+  const auto x = c.matrix("x", 9);
+  const auto w = c.weights("w", 3, 5, 9);
+  const auto by = c.group_vec("alpha", count, type);
+  const auto y = c.add(GroupedGemm{.a = x.h, .b = w.h, .groups = c.groups({.count = 6})})
+                     .then(Alpha{.by = by.h});
+  c.output("y", y, {.tail = Tail::zero}, [=, t = c.tokens()](int64_t r, int64_t n) {
+    const int64_t g = t->group(r);
+    Sum acc;
+    for (int64_t k = 0; k < 9; ++k) acc.add(x(r, k) * w(g % 3, n, k));
+    return by(g % count) * acc.result();
+  });
+}
+
+}  // namespace
+
+CONFORMANCE(alpha, of_experts) { product_times_alpha(c, DType::f32, 3); }
+CONFORMANCE(alpha, of_groups_bf16) { product_times_alpha(c, DType::bf16, 6); }
+
+}  // namespace cohort::test::conformance

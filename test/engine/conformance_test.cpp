@@ -1,0 +1,370 @@
+// Runs the conformance list on the engines, and demands that it covers the op records.
+#include <cstdio>
+#include <map>
+
+#include "engine/conformance.h"
+#include "ir/graph.h"
+#include "ir/op_record.h"
+
+namespace cohort::test::conformance {
+namespace {
+
+using Kind = ir::FieldValue::Kind;
+
+// ---- engines
+
+/// How an engine runs one graph. A new engine is one more of these.
+struct Runner {
+  std::string engine;
+  Device device = Device::cpu();
+};
+enum class Outcome : uint8_t { done, declined };
+
+const std::vector<Runner>& runners() {
+  static const std::vector<Runner> all{{"reference"}};
+  return all;
+}
+
+// A described case, ready to be filled and run.
+struct Prepared {
+  Prepared(const Entry& e, Situation s) : made(e.op, e.name, s) { e.describe(made); }
+  Case made;
+};
+
+std::vector<Size> sizes_of(const Case& c) {
+  if (!c.uses_tokens()) return {};
+  return {{"T", c.tokens()->rows}};
+}
+
+// Plans, fills, runs and checks; `spoil` may change the outputs before the check.
+Outcome run(const Runner& runner, Case& c, const Graph& graph, std::string& failure,
+            const std::function<void(Tensors&)>& spoil = {}) {
+  const Result<Plan> plan = make_plan(graph, runner.device, {.engine = runner.engine});
+  if (!plan) return Outcome::declined;
+  const std::vector<Size> sizes = sizes_of(c);
+  Tensors tensors(graph, *plan, sizes);
+  c.fill(tensors);
+  std::map<std::string, std::vector<uint8_t>> before;
+  for (int32_t i = 0; i < graph.tensor_count(); ++i) {
+    const std::string name(graph.tensor_name(i));
+    if (!tensors.infos()[static_cast<size_t>(i)].is_output) before[name] = tensors.raw(name);
+  }
+  const Result<Execution> execution = plan->bind(graph, sizes, tensors.all());
+  if (!execution) {
+    failure = execution.findings().text();
+    return Outcome::done;
+  }
+  Workspace workspace(execution->workspace_bytes());
+  const Status status = execution->run(workspace.data());
+  if (!status) {
+    failure = status.findings().text();
+    return Outcome::done;
+  }
+  for (const auto& [name, bytes] : before) {
+    if (tensors.raw(name) != bytes) failure = "input " + name + " was written";
+  }
+  if (!tensors.guards_hold()) failure = "memory beside the tensors was written";
+  if (spoil) spoil(tensors);
+  if (failure.empty()) failure = c.check(tensors, graph);
+  return Outcome::done;
+}
+
+std::string label(const Entry& e) { return e.op + "." + e.name; }
+
+const std::vector<Entry>& sorted_entries() {
+  static const std::vector<Entry> all = [] {
+    std::vector<Entry> list = entries();
+    std::sort(list.begin(), list.end(),
+              [](const Entry& a, const Entry& b) { return label(a) < label(b); });
+    return list;
+  }();
+  return all;
+}
+
+class Conformance : public ::testing::TestWithParam<std::tuple<Runner, Entry>> {};
+
+TEST_P(Conformance, Case) {
+  const auto& [runner, entry] = GetParam();
+  int ran = 0;
+  for (const Situation s : kSituations) {
+    SCOPED_TRACE(std::string(name(s)));
+    Prepared p(entry, s);
+    if (p.made.skipped()) continue;
+    const Graph graph = p.made.finish();
+    std::string failure;
+    if (run(runner, p.made, graph, failure) == Outcome::declined) continue;
+    EXPECT_EQ("", failure);
+    ++ran;
+  }
+  RecordProperty("situations", ran);
+  if (ran == 0) GTEST_SKIP() << runner.engine << " declines " << label(entry);
+}
+
+INSTANTIATE_TEST_SUITE_P(List, Conformance,
+                         ::testing::Combine(::testing::ValuesIn(runners()),
+                                            ::testing::ValuesIn(sorted_entries())),
+                         [](const auto& at) {
+                           const Entry& e = std::get<1>(at.param);
+                           return std::get<0>(at.param).engine + "_" + e.op + "_" + e.name;
+                         });
+
+// ---- what the list covers
+
+// Everything that some case covers: "op", "op.field given", "op.field=word", "op.field as role",
+// "op: situation", and facts about inputs and outputs. A case covers its own op only.
+class Coverage {
+ public:
+  Coverage() {
+    for (const Entry& e : sorted_entries()) {
+      for (const Situation s : kSituations) {
+        Prepared p(e, s);
+        if (p.made.skipped()) continue;
+        const Graph graph = p.made.finish();
+        const ir::Graph& g = *detail::Access::graph(graph);
+        bool holds = false;
+        for (const ir::Node& n : g.nodes) {
+          if (n.op->name != e.op) continue;
+          holds = true;
+          node(g, n);
+        }
+        EXPECT_TRUE(holds) << label(e) << " holds no " << e.op;
+        EXPECT_FALSE(p.made.expected().empty()) << label(e) << " expects nothing";
+        add(e.op + ": " + std::string(name(s)));
+        stored(g);
+      }
+    }
+  }
+  [[nodiscard]] bool has(const std::string& what) const { return all_.count(what) != 0; }
+  [[nodiscard]] size_t size() const { return all_.size(); }
+
+ private:
+  void add(const std::string& what) { all_.insert(what); }
+
+  void node(const ir::Graph& g, const ir::Node& n) {
+    const std::string op = n.op->name;
+    add(op);
+    for (size_t f = 0; f < n.op->fields.size(); ++f) {
+      const ir::FieldRecord& record = n.op->fields[f];
+      const ir::FieldValue& v = g.fields[static_cast<size_t>(n.first_field) + f];
+      const std::string field = op + "." + record.name;
+      if (v.kind == Kind::none) {
+        add(field + " absent");
+        continue;
+      }
+      if (v.kind == Kind::choice) {
+        add(field + "=" + std::string(record.word(static_cast<int>(v.integer))));
+      } else if (v.kind == Kind::flag) {
+        add(field + (v.integer != 0 ? "=true" : "=false"));
+      } else if (v.kind == Kind::value) {
+        add(field + " as " + std::string(name(g.values[static_cast<size_t>(v.value)].role)));
+      } else if (v.kind == Kind::number) {
+        add(field + " by value");
+      }
+      if (record.must_give || !(v == record.initial)) add(field + " given");
+    }
+  }
+
+  void stored(const ir::Graph& g) {
+    for (const ir::Input& i : g.inputs) {
+      const ir::Value& v = g.values[static_cast<size_t>(i.value)];
+      const std::string role(name(v.role));
+      add(role + " of " + std::string(name(v.dtype)));
+      if (v.strides.rank() > 0) add(role + " with strides");
+      if (v.role == Role::groups) {
+        add("groups " + std::string(name(v.form)) + " " + std::string(name(v.dtype)));
+      }
+      if (v.role == Role::weights || v.role == Role::weight_pointers) {
+        add(role + " " + std::string(name(v.major)) + "-major");
+      }
+      if (!v.scaled) continue;
+      add(role + " " + std::string(name(v.scaled->format)));
+      add(role + " " + std::string(name(v.scaled->layout)));
+      add(role + " " + std::string(name(v.scaled->axis)) + " blocks " +
+          std::string(name(v.scaled->storage)));
+    }
+    for (const ir::Output& o : g.outputs) {
+      add("output tail " + std::string(name(o.tail)));
+      add("output of " + std::string(name(o.dtype)));
+      if (o.strides.rank() > 0) add("output with strides");
+    }
+  }
+
+  std::set<std::string> all_;
+};
+
+const Coverage& coverage() {
+  static const Coverage c;
+  return c;
+}
+
+bool is_refused(const std::string& op, const std::string& field, const std::string& word) {
+  for (const RefusedWords& r : refused_words()) {
+    if (r.op != op || r.field != field) continue;
+    if ((" " + r.words + " ").find(" " + word + " ") != std::string::npos) return true;
+  }
+  return false;
+}
+
+// What the op records demand of the list.
+std::vector<std::string> demands_of_ops() {
+  std::vector<std::string> all;
+  for (const ir::OpRecord* op : ir::all_ops()) {
+    const std::string name = op->name;
+    all.push_back(name);
+    for (const Situation s : kSituations) {
+      all.push_back(name + ": " + std::string(conformance::name(s)));
+    }
+    for (const ir::FieldRecord& f : op->fields) {
+      const std::string field = name + "." + f.name;
+      if (!f.is_required) all.push_back(field + " absent");
+      all.push_back(field + (f.kind == Kind::flag ? "=true" : " given"));
+      if (f.kind == Kind::flag) all.push_back(field + "=false");
+      if (f.kind == Kind::number) all.push_back(field + " by value");
+      for (int w = 0; f.kind == Kind::choice && w < 64; ++w) {
+        const std::string word(f.word(w));
+        if (!word.empty() && !is_refused(name, f.name, word)) all.push_back(field + "=" + word);
+      }
+      for (int r = 0; !cohort::name(static_cast<Role>(r)).empty(); ++r) {
+        const bool may = (f.roles & ir::role_bit(static_cast<Role>(r))) != 0;
+        const std::string as = std::string(cohort::name(static_cast<Role>(r)));
+        if (may && f.kind == Kind::value) all.push_back(field + " as " + as);
+      }
+    }
+  }
+  return all;
+}
+
+// What the vocabulary of types.h demands.
+std::vector<std::string> demands_of_types() {
+  std::vector<std::string> all{
+      "output tail leave",    "output tail zero",        "output with strides",
+      "tensor with strides",  "weights k-major",         "weights n-major",
+      "weights with strides", "weight_pointers k-major", "weight_pointers n-major"};
+  for (int i = 0; !name(static_cast<GroupForm>(i)).empty(); ++i) {
+    for (const char* type : {" i32", " i64"}) {
+      all.push_back("groups " + std::string(name(static_cast<GroupForm>(i))) + type);
+    }
+  }
+  for (int i = 0; !name(static_cast<Format>(i)).empty(); ++i) {
+    for (const char* role : {"scaled_tensor ", "weights ", "weight_pointers "}) {
+      all.push_back(role + std::string(name(static_cast<Format>(i))));
+    }
+  }
+  for (int i = 0; !name(static_cast<ScaleLayout>(i)).empty(); ++i) {
+    all.push_back("scaled_tensor " + std::string(name(static_cast<ScaleLayout>(i))));
+  }
+  for (const char* layout : {"linear", "tiled_128x4"})
+    all.push_back("weights " + std::string(layout));
+  for (const char* s : {"row blocks as_rows", "col blocks as_rows", "col blocks transposed"}) {
+    all.push_back("scaled_tensor " + std::string(s));
+  }
+  for (const char* type : {"f32", "f16", "bf16"}) {
+    for (const char* role : {"tensor of ", "weights of ", "output of ", "group_mat of "}) {
+      all.push_back(role + std::string(type));
+    }
+  }
+  for (const char* type : {"e4m3", "e5m2"}) {
+    for (const char* role : {"output of ", "scaled_tensor of ", "weights of "}) {
+      all.push_back(role + std::string(type));
+    }
+  }
+  for (const char* type : {"f32", "bf16"}) {
+    for (const char* role : {"row_vec of ", "group_vec of ", "scalar of "}) {
+      all.push_back(role + std::string(type));
+    }
+  }
+  for (const char* type : {"index of i32", "index of i64", "scalar of i64"}) all.push_back(type);
+  return all;
+}
+
+TEST(ConformanceList, CoversEveryOpFieldRoleWordAndSituation) {
+  std::vector<std::string> demands = demands_of_ops();
+  int missing = 0;
+  for (const std::string& d : demands) {
+    if (coverage().has(d)) continue;
+    ++missing;
+    ADD_FAILURE() << "no case covers: " << d;
+  }
+  std::printf("%zu demands of the op records, %d without a case\n", demands.size(), missing);
+}
+
+TEST(ConformanceList, CoversEveryFormatLayoutGroupFormAndTail) {
+  for (const std::string& d : demands_of_types()) {
+    EXPECT_TRUE(coverage().has(d)) << "no case covers: " << d;
+  }
+}
+
+// A demand that is not met would be noticed.
+TEST(ConformanceList, NoticesWhatIsMissing) {
+  EXPECT_FALSE(coverage().has("alpha.by as row_vec"));
+  EXPECT_FALSE(coverage().has("unary.mode=no_such_word"));
+  EXPECT_GT(demands_of_ops().size(), ir::all_ops().size() * 6);
+}
+
+// The words that a file says no graph may use are refused in every case of the op.
+TEST(ConformanceList, RefusedWordsAreRefused) {
+  for (const RefusedWords& r : refused_words()) {
+    const ir::OpRecord* op = ir::find_op(r.op);
+    ASSERT_NE(nullptr, op) << r.op;
+    const int f = op->field_index(r.field);
+    ASSERT_GE(f, 0) << r.op << "." << r.field;
+    for (const Entry& e : sorted_entries()) {
+      if (e.op != r.op) continue;
+      Prepared p(e, Situation::usual);
+      if (p.made.skipped()) continue;
+      const std::string json(p.made.finish().json());
+      const size_t node = json.find("\"op\":\"" + r.op + "\"");
+      const std::string key = "\"" + r.field + "\":";
+      const size_t at = json.find(key, node) + key.size();
+      const size_t end = json.find_first_of(",}", at);
+      for (size_t from = 0; from < r.words.size();) {
+        const size_t to = std::min(r.words.find(' ', from), r.words.size());
+        const std::string word = r.words.substr(from, to - from);
+        from = to + 1;
+        const std::string changed = json.substr(0, at) + "\"" + word + "\"" + json.substr(end);
+        EXPECT_FALSE(parse_json(changed)) << label(e) << ": " << r.field << " " << word;
+      }
+    }
+  }
+}
+
+// ---- the list itself can fail
+
+// An engine that writes something else to an output fails the case.
+TEST(ConformanceList, EveryCaseLooksAtEveryOutput) {
+  for (const Entry& e : sorted_entries()) {
+    Prepared first(e, Situation::usual);
+    if (first.made.skipped()) continue;
+    for (size_t x = 0; x < first.made.expected().size(); ++x) {
+      Prepared p(e, Situation::usual);
+      const Graph graph = p.made.finish();
+      const std::string output = p.made.expected()[x].name;
+      std::string failure;
+      run(runners()[0], p.made, graph, failure, [&](Tensors& t) {
+        auto* data = t.data<uint8_t>(output);
+        for (int64_t b = 0; b < t.bytes(output); ++b) data[b] ^= 0x41;
+      });
+      EXPECT_NE(failure.find(output), std::string::npos)
+          << label(e) << " does not look at " << output << ": " << failure;
+    }
+  }
+}
+
+TEST(ConformanceList, CountsWhatIsDeclined) {
+  for (const Runner& r : runners()) {
+    int declined = 0;
+    int total = 0;
+    for (const Entry& e : sorted_entries()) {
+      Prepared p(e, Situation::usual);
+      ++total;
+      if (!make_plan(p.made.finish(), r.device, {.engine = r.engine})) ++declined;
+    }
+    std::printf("%s: %d of %d cases declined\n", r.engine.c_str(), declined, total);
+    if (r.engine == "reference") {
+      EXPECT_EQ(0, declined);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cohort::test::conformance
