@@ -1,0 +1,67 @@
+// Counts what a program allocates. For one source of a program: it defines malloc and its kin, or,
+// where a sanitizer owns those, operator new.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+namespace cohort::test {
+
+/// Allocations of this thread so far.
+inline thread_local int64_t allocations = 0;
+
+}  // namespace cohort::test
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define COHORT_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define COHORT_SANITIZED
+#endif
+#endif
+
+#ifdef COHORT_SANITIZED
+
+void* operator new(size_t bytes) {
+  ++cohort::test::allocations;
+  if (void* p = std::malloc(bytes)) return p;
+  throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, size_t) noexcept { std::free(p); }
+
+#else
+
+// glibc lets a program replace malloc and names its own beneath; operator new calls malloc, and
+// free needs no replacement.
+extern "C" {
+void* __libc_malloc(size_t bytes);
+void* __libc_calloc(size_t count, size_t bytes);
+void* __libc_realloc(void* p, size_t bytes);
+void* __libc_memalign(size_t alignment, size_t bytes);
+
+void* malloc(size_t bytes) noexcept {
+  ++cohort::test::allocations;
+  return __libc_malloc(bytes);
+}
+void* calloc(size_t count, size_t bytes) noexcept {
+  ++cohort::test::allocations;
+  return __libc_calloc(count, bytes);
+}
+void* realloc(void* p, size_t bytes) noexcept {
+  ++cohort::test::allocations;
+  return __libc_realloc(p, bytes);
+}
+void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
+  ++cohort::test::allocations;
+  return __libc_memalign(alignment, bytes);
+}
+int posix_memalign(void** p, size_t alignment, size_t bytes) noexcept {
+  ++cohort::test::allocations;
+  *p = __libc_memalign(alignment, bytes);
+  return *p == nullptr ? 12 : 0;  // ENOMEM
+}
+}
+
+#endif
