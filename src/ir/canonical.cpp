@@ -1,12 +1,11 @@
 #include "ir/canonical.h"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstring>
-#include <system_error>
 
 #include "ir/op_record.h"
+#include "ir/text_buffer.h"
 
 namespace cohort::ir {
 
@@ -23,90 +22,93 @@ constexpr std::array<std::string_view, 11> kKeyNames{
     "major", "form",  "row_alignment", "strides", "alignment"};
 
 template <class T>
-void append_float(std::string& out, T value) {
+void put_float(TextBuffer& out, T value) {
   if (std::isnan(value)) {
-    out += "\"nan\"";
+    out.put("\"nan\"");
   } else if (std::isinf(value)) {
-    out += value < 0 ? "\"-inf\"" : "\"inf\"";
+    out.put(value < 0 ? "\"-inf\"" : "\"inf\"");
   } else if (value == 0 && std::signbit(value)) {
-    out += "-0.0";
+    out.put("-0.0");
   } else {
-    std::array<char, 40> buffer;
-    const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
-    out.append(buffer.data(), end);
+    out.put_number(value);
   }
 }
 
-void append_integer(std::string& out, int64_t value) {
-  std::array<char, 24> buffer;
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
-  out.append(buffer.data(), end);
+void put_string(TextBuffer& out, std::string_view text) {
+  if (text.find_first_of("\"\\") == std::string_view::npos) return out.put("\"", text, "\"");
+  out.put('"');
+  for (char c : text) {
+    if (c == '"' || c == '\\') out.put('\\');
+    out.put(c);
+  }
+  out.put('"');
 }
 
 class Writer {
  public:
-  Writer(const Graph& graph, Names names) : graph_(graph), names_(names == Names::written) {
-    out_.reserve(256 + 160 * (graph.inputs.size() + graph.nodes.size() + graph.outputs.size()));
-  }
+  Writer(const Graph& graph, Names names) : graph_(graph), names_(names == Names::written) {}
 
   std::string write() {
-    out_ += "{\n\"cohort\":";
-    append_integer(out_, kJsonVersion);
+    out_.put("{\n\"cohort\":");
+    out_.put_number(kJsonVersion);
     if (names_) {
-      out_ += ",\n\"name\":";
-      append_string(out_, graph_.name);
+      out_.put(",\n\"name\":");
+      put_string(out_, graph_.name);
     }
     list("dims", graph_.symbols, [&](const Symbol& s) { dim(s); });
     list("inputs", graph_.inputs, [&](const Input& i) { input(i); });
     list("nodes", graph_.nodes, [&](const Node& n) { node(n); });
     list("outputs", graph_.outputs, [&](const Output& o) { output(o); });
-    out_ += "\n}\n";
-    return std::move(out_);
+    out_.put("\n}\n");
+    return std::string(out_.view());
   }
 
  private:
   template <class T, class F>
   void list(std::string_view title, const std::vector<T>& items, F&& one) {
-    out_.append(",\n\"").append(title).append("\":[");
+    out_.put(",\n\"", title, "\":[");
     bool first = true;
     for (const T& item : items) {
-      out_ += first ? "\n{" : ",\n{";
+      out_.put(first ? "\n{" : ",\n{");
       first = false;
       first_key_ = true;
       one(item);
-      out_ += '}';
+      out_.put('}');
     }
-    out_ += items.empty() ? "]" : "\n]";
+    out_.put(items.empty() ? "]" : "\n]");
   }
 
   void key(std::string_view text) {
-    if (!first_key_) out_ += ',';
+    if (first_key_) {
+      out_.put("\"", text, "\":");
+    } else {
+      out_.put(",\"", text, "\":");
+    }
     first_key_ = false;
-    out_.append("\"").append(text).append("\":");
   }
-  void word(std::string_view text) { out_.append("\"").append(text).append("\""); }
+  void word(std::string_view text) { out_.put("\"", text, "\""); }
   void name_key(std::string_view text) {
     if (!names_) return;
     key("name");
-    append_string(out_, text);
+    put_string(out_, text);
   }
   void number_sign(int32_t number) {
-    out_ += "\"#";
-    append_integer(out_, number);
-    out_ += '"';
+    out_.put("\"#");
+    out_.put_number(number);
+    out_.put('"');
   }
 
   void dim(const Symbol& s) {
     name_key(s.name);
     key("bound");
-    append_integer(out_, s.bound);
+    out_.put_number(s.bound);
   }
 
   void extent(const Extent& e) {
     if (e.symbol == kNone) {
-      append_integer(out_, e.bound);
+      out_.put_number(e.bound);
     } else if (names_) {
-      append_string(out_, graph_.symbols[static_cast<size_t>(e.symbol)].name);
+      put_string(out_, graph_.symbols[static_cast<size_t>(e.symbol)].name);
     } else {
       number_sign(e.symbol);
     }
@@ -115,15 +117,15 @@ class Writer {
   void stride_list(const Strides& s) {
     key("strides");
     if (s.rank() == 0) {
-      out_ += "null";
+      out_.put("null");
       return;
     }
-    out_ += '[';
+    out_.put('[');
     for (int i = 0; i < s.rank(); ++i) {
-      if (i > 0) out_ += ',';
-      append_integer(out_, s[i]);
+      if (i > 0) out_.put(',');
+      out_.put_number(s[i]);
     }
-    out_ += ']';
+    out_.put(']');
   }
 
   void input(const Input& in) {
@@ -139,7 +141,7 @@ class Writer {
     if (present) {
       word(text);
     } else {
-      out_ += "null";
+      out_.put("null");
     }
   }
 
@@ -149,12 +151,12 @@ class Writer {
     switch (k) {
       case shape:
         key("shape");
-        out_ += '[';
+        out_.put('[');
         for (int i = 0; i < v.shape.rank; ++i) {
-          if (i > 0) out_ += ',';
+          if (i > 0) out_.put(',');
           extent(v.shape[i]);
         }
-        out_ += ']';
+        out_.put(']');
         break;
       case dtype:
         return optional_word(k, true, name(v.dtype));
@@ -172,13 +174,13 @@ class Writer {
         return optional_word(k, true, name(v.form));
       case row_alignment:
         key("row_alignment");
-        append_integer(out_, v.row_alignment);
+        out_.put_number(v.row_alignment);
         break;
       case strides:
         return stride_list(v.strides);
       case alignment:
         key("alignment");
-        append_integer(out_, v.alignment);
+        out_.put_number(v.alignment);
         break;
     }
   }
@@ -187,18 +189,18 @@ class Writer {
     const Value& v = graph_.values[static_cast<size_t>(number)];
     if (v.node == kNone) {
       if (names_) {
-        append_string(out_, graph_.inputs[static_cast<size_t>(v.input)].name);
+        put_string(out_, graph_.inputs[static_cast<size_t>(v.input)].name);
       } else {
         number_sign(v.input);
       }
       return;
     }
-    out_ += "\"%";
-    append_integer(out_, v.node);
+    out_.put("\"%");
+    out_.put_number(v.node);
     const OpRecord& op = *graph_.nodes[static_cast<size_t>(v.node)].op;
     const std::string_view port = op.results[static_cast<size_t>(v.port)].name;
-    if (!port.empty()) out_.append(".").append(port);
-    out_ += '"';
+    if (!port.empty()) out_.put(".", port, "");
+    out_.put('"');
   }
 
   void node(const Node& n) {
@@ -218,25 +220,25 @@ class Writer {
     using Kind = FieldValue::Kind;
     switch (f.kind) {
       case Kind::none:
-        out_ += "null";
+        out_.put("null");
         break;
       case Kind::value:
         // A by-value number may be "inf": a handle in its place is told apart by its form.
-        if (record.kind == Kind::number) out_ += "{\"value\":";
+        if (record.kind == Kind::number) out_.put("{\"value\":");
         reference(f.value);
-        if (record.kind == Kind::number) out_ += '}';
+        if (record.kind == Kind::number) out_.put('}');
         break;
       case Kind::number:
-        append_number(out_, f.number);
+        put_float(out_, f.number);
         break;
       case Kind::real:
-        append_number(out_, f.real);
+        put_float(out_, f.real);
         break;
       case Kind::integer:
-        append_integer(out_, f.integer);
+        out_.put_number(f.integer);
         break;
       case Kind::flag:
-        out_ += f.integer != 0 ? "true" : "false";
+        out_.put(f.integer != 0 ? "true" : "false");
         break;
       case Kind::choice:
         word(record.word(static_cast<int>(f.integer)));
@@ -254,13 +256,13 @@ class Writer {
     word(name(o.tail));
     stride_list(o.strides);
     key("alignment");
-    append_integer(out_, o.alignment);
+    out_.put_number(o.alignment);
   }
 
   const Graph& graph_;
   bool names_;
   bool first_key_ = true;
-  std::string out_;
+  TextBuffer out_;
 };
 
 uint64_t mix(uint64_t a, uint64_t b) {
@@ -290,16 +292,20 @@ std::span<const InputKey> input_keys(Role role) {
   }
 }
 
-void append_number(std::string& out, double value) { append_float(out, value); }
-void append_number(std::string& out, float value) { append_float(out, value); }
-
+void append_number(std::string& out, double value) {
+  TextBuffer text;
+  put_float(text, value);
+  out += text.view();
+}
+void append_number(std::string& out, float value) {
+  TextBuffer text;
+  put_float(text, value);
+  out += text.view();
+}
 void append_string(std::string& out, std::string_view text) {
-  out += '"';
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  out += '"';
+  TextBuffer quoted;
+  put_string(quoted, text);
+  out += quoted.view();
 }
 
 std::string canonical_json(const Graph& graph, Names names) { return Writer(graph, names).write(); }
@@ -309,13 +315,19 @@ Key hash128(std::string_view text) {
   // pi.
   uint64_t a = 0x243F6A8885A308D3ULL ^ text.size();
   uint64_t b = 0x13198A2E03707345ULL + text.size();
-  while (!text.empty()) {
-    uint64_t word = 0;
-    const size_t n = text.size() < 8 ? text.size() : 8;
-    std::memcpy(&word, text.data(), n);
-    text.remove_prefix(n);
+  const auto take = [&](uint64_t word) {
     a = mix(a ^ word, 0xA4093822299F31D1ULL);
     b = mix(b ^ word, 0x082EFA98EC4E6C89ULL) + a;
+  };
+  uint64_t word = 0;
+  for (; text.size() >= sizeof word; text.remove_prefix(sizeof word)) {
+    std::memcpy(&word, text.data(), sizeof word);
+    take(word);
+  }
+  if (!text.empty()) {
+    word = 0;
+    std::memcpy(&word, text.data(), text.size());
+    take(word);
   }
   return {mix(a, 0x452821E638D01377ULL), mix(b, 0xBE5466CF34E90C6DULL)};
 }

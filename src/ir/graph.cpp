@@ -24,8 +24,12 @@ bool operator==(const FieldValue& a, const FieldValue& b) {
 }
 
 int OpRecord::field_index(std::string_view field) const {
+  // Without the length of each name: most differ in the first letters.
   for (size_t i = 0; i < fields.size(); ++i) {
-    if (fields[i].name == field) return static_cast<int>(i);
+    const char* const is = fields[i].name;
+    if (std::strncmp(is, field.data(), field.size()) == 0 && is[field.size()] == 0) {
+      return static_cast<int>(i);
+    }
   }
   return -1;
 }

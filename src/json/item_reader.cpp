@@ -1,7 +1,9 @@
 #include "json/item_reader.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 
 #include "json/nearest.h"
 
@@ -15,7 +17,7 @@ void ItemReader::fail(std::string_view key, std::string_view code, std::string w
   good_ = false;
   r_.fail(place_, key,
           {.code = code,
-           .op = title_,
+           .op = clipped(title_),
            .field = std::string(key),
            .wanted = std::move(wanted),
            .got = std::move(got),
@@ -23,9 +25,10 @@ void ItemReader::fail(std::string_view key, std::string_view code, std::string w
            .hint = std::move(hint)});
 }
 
-void ItemReader::begin(std::string_view list, int64_t index, std::string title) {
+void ItemReader::begin(std::string_view list, int64_t index, std::string_view title) {
   place_ = {list, index, {nullptr, 0}};
-  title_ = std::move(title);
+  title_ = title;
+  next_ = 0;
   good_ = true;
 }
 
@@ -37,18 +40,25 @@ std::string ItemReader::did_you_mean(std::string_view text,
 }
 
 void ItemReader::check_keys(const Item& item, const std::vector<std::string_view>& allowed) {
-  for (const auto& [key, value] : item.members) {
-    bool known = false;
-    for (std::string_view a : allowed) known = known || a == key;
-    if (known) continue;
+  size_t at = 0;
+  for (const auto& [key, value] : d_.of(item)) {
+    const bool in_order = at < allowed.size() && allowed[at] == key;
+    ++at;
+    if (in_order || std::find(allowed.begin(), allowed.end(), key) != allowed.end()) continue;
     const std::string shown = clipped(key);
     fail(shown, "E-KEY", "a known key", "'" + shown + "'", did_you_mean(key, allowed));
   }
 }
 
+const Value* ItemReader::find(const Item& item, std::string_view key) {
+  const Value* v = d_.find(item, key, next_);
+  ++next_;
+  return v;
+}
+
 const Value* ItemReader::member(const Item& item, std::string_view key, Kind kind,
                                 std::string_view wanted, bool may_miss) {
-  const Value* v = item.find(key);
+  const Value* v = find(item, key);
   if (v == nullptr || v->kind == Kind::null) {
     const bool nullable = key == "strides" || key == "format";
     if (!may_miss || (v != nullptr && !nullable)) {
@@ -62,9 +72,9 @@ const Value* ItemReader::member(const Item& item, std::string_view key, Kind kin
   return nullptr;
 }
 
-std::string ItemReader::text(const Item& item, std::string_view key) {
+std::string_view ItemReader::text(const Item& item, std::string_view key) {
   const Value* v = member(item, key, Kind::string, "a string");
-  return v == nullptr ? std::string() : v->text;
+  return v == nullptr ? std::string_view() : v->text;
 }
 
 int64_t ItemReader::integer(const Item& item, std::string_view key, int64_t otherwise,
@@ -80,13 +90,18 @@ int ItemReader::word(const Item& item, std::string_view key, std::string_view (*
 }
 
 int ItemReader::word_of(const Value& v, std::string_view key, std::string_view (*name_of)(int)) {
+  constexpr int kMostWords = 64;
+  for (int i = 0; i < kMostWords; ++i) {
+    const std::string_view w = name_of(i);
+    if (w.empty() && i > 0) break;
+    if (!w.empty() && w == v.text) return i;
+  }
   std::vector<std::string_view> words;
   std::string wanted;
-  for (int i = 0; i < 64; ++i) {
+  for (int i = 0; i < kMostWords; ++i) {
     const std::string_view w = name_of(i);
     if (w.empty() && i > 0) break;
     if (w.empty()) continue;
-    if (w == v.text) return i;
     words.push_back(w);
     wanted += (wanted.empty() ? "" : ", ") + std::string(w);
   }
@@ -98,23 +113,24 @@ Strides ItemReader::strides(const Item& item) {
   const Value* v = member(item, "strides", Kind::list, "a list of integers or null", true);
   std::array<int64_t, kMaxRank> s{};
   if (v == nullptr) return {};
-  if (v->items.size() > kMaxRank || v->items.empty()) {
-    fail("strides", "E-STRIDE", "1 to 8 strides", std::to_string(v->items.size()));
+  const std::span<const Value> items = d_.of(*v);
+  if (items.size() > kMaxRank || items.empty()) {
+    fail("strides", "E-STRIDE", "1 to 8 strides", std::to_string(items.size()));
     return {};
   }
-  for (size_t i = 0; i < v->items.size(); ++i) {
-    if (v->items[i].kind != Kind::integer) {
-      fail("strides", "E-JSON", "a list of integers", describe(v->items[i]));
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (items[i].kind != Kind::integer) {
+      fail("strides", "E-JSON", "a list of integers", describe(items[i]));
       return {};
     }
-    s[i] = v->items[i].integer;
+    s[i] = items[i].integer;
   }
-  return Strides(s.data(), static_cast<int>(v->items.size()));
+  return Strides(s.data(), static_cast<int>(items.size()));
 }
 
 bool ItemReader::real(const Value& v, double& x, bool allow_nan) {
   if (v.kind == Kind::integer || v.kind == Kind::real) {
-    x = v.real;
+    x = v.kind == Kind::real ? v.real : static_cast<double>(v.integer);
     return true;
   }
   if (v.kind != Kind::string) return false;

@@ -25,9 +25,14 @@ namespace {
 class Reader : private ItemReader {
  public:
   Reader(const Document& document, ir::Recording& recording)
-      : ItemReader(recording), d_(document), g_(recording.graph()) {}
+      : ItemReader(document, recording), g_(recording.graph()) {}
 
   void run() {
+    g_.inputs.reserve(d_.inputs.size());
+    g_.nodes.reserve(d_.nodes.size());
+    g_.outputs.reserve(d_.outputs.size());
+    g_.values.reserve(d_.inputs.size() + 2 * d_.nodes.size());
+    names_.reserve(d_.inputs.size());
     for (const Item& i : d_.dims) dim(i);
     for (const Item& i : d_.inputs) input(i);
     for (const Item& i : d_.nodes) node(i);
@@ -38,13 +43,13 @@ class Reader : private ItemReader {
   void dim(const Item& item) {
     begin("dims", static_cast<int64_t>(g_.symbols.size()), "dim");
     check_keys(item, {"name", "bound"});
-    const std::string dim_name = text(item, "name");
+    const std::string_view dim_name = text(item, "name");
     const int64_t bound = integer(item, "bound", 0, false);
     symbols_.emplace(dim_name, static_cast<int32_t>(g_.symbols.size()));
     if (good_) {
       r_.add_symbol(dim_name, bound, {nullptr, 0});
     } else {
-      g_.symbols.push_back({dim_name, 0, {nullptr, 0}, true});
+      g_.symbols.push_back({std::string(dim_name), 0, {nullptr, 0}, true});
     }
   }
 
@@ -52,11 +57,11 @@ class Reader : private ItemReader {
     ir::Extents& shape = value.shape;
     const Value* v = member(item, "shape", Kind::list, "a list of extents");
     if (v == nullptr) return;
-    if (v->items.size() > kMaxRank) {
-      fail("shape", "E-LIMIT", "at most 8 extents", std::to_string(v->items.size()));
+    if (v->count > kMaxRank) {
+      fail("shape", "E-LIMIT", "at most 8 extents", std::to_string(v->count));
       return;
     }
-    for (const Value& e : v->items) {
+    for (const Value& e : d_.of(*v)) {
       ir::Extent& extent = shape[shape.rank++];
       if (e.kind == Kind::integer) {
         extent.bound = e.integer;
@@ -76,16 +81,16 @@ class Reader : private ItemReader {
 
   void input(const Item& item) {
     begin("inputs", static_cast<int64_t>(g_.inputs.size()), "input");
-    const std::string input_name = text(item, "name");
-    if (!input_name.empty()) title_ = clipped(input_name);
+    const std::string_view input_name = text(item, "name");
+    if (!input_name.empty()) title_ = input_name;
     ir::Value v;
     v.role = choice(item, "role", Role::tensor);
     const auto keys = ir::input_keys(v.role);
     if (good_ && keys.empty()) fail("role", "E-ROLE", "a role that an input can have", "value");
     if (good_) {
-      std::vector<std::string_view> allowed{"name", "role"};
-      for (ir::InputKey k : keys) allowed.push_back(ir::name(k));
-      check_keys(item, allowed);
+      allowed_.assign({"name", "role"});
+      for (ir::InputKey k : keys) allowed_.push_back(ir::name(k));
+      check_keys(item, allowed_);
       for (ir::InputKey k : keys) input_key(item, k, v);
     }
     const size_t before = g_.values.size();
@@ -95,7 +100,7 @@ class Reader : private ItemReader {
       v.faulty = true;
       v.input = static_cast<int32_t>(g_.inputs.size());
       g_.values.push_back(v);
-      g_.inputs.push_back({input_name, static_cast<int32_t>(before), {nullptr, 0}});
+      g_.inputs.push_back({std::string(input_name), static_cast<int32_t>(before), {nullptr, 0}});
       g_.values.back().uses = 1;  // one mistake, one finding: it is not also unused
     }
     names_.emplace(input_name, static_cast<int32_t>(before));
@@ -148,13 +153,13 @@ class Reader : private ItemReader {
   template <class F>
   void scaled_key(const Item& item, std::string_view key, const ir::Value& v, F&& set) {
     if (v.scaled) return set();
-    const Value* given = item.find(key);
+    const Value* given = find(item, key);
     if (given == nullptr || given->kind == Kind::null || !good_) return;
     fail(key, "E-ATTRIBUTE", "null: there is no format", describe(*given));
   }
 
   // "x", "%3", "%3.row". kNone, with a finding, when there is no such value.
-  int32_t reference(const std::string& text, std::string_view key) {
+  int32_t reference(std::string_view text, std::string_view key) {
     if (!text.empty() && text[0] == '%') return result(text, key);
     const auto it = names_.find(text);
     if (it != names_.end()) return it->second;
@@ -167,12 +172,10 @@ class Reader : private ItemReader {
     return kNone;
   }
 
-  int32_t result(const std::string& text, std::string_view key) {
+  int32_t result(std::string_view text, std::string_view key) {
     const size_t dot = text.find('.');
-    const std::string_view digits =
-        std::string_view(text).substr(1, dot == std::string::npos ? dot : dot - 1);
-    const std::string_view port =
-        dot == std::string::npos ? "" : std::string_view(text).substr(dot + 1);
+    const std::string_view digits = text.substr(1, dot == std::string::npos ? dot : dot - 1);
+    const std::string_view port = dot == std::string::npos ? "" : text.substr(dot + 1);
     int64_t number = -1;
     const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), number);
     const bool plain = end.ec == std::errc() && end.ptr == digits.data() + digits.size() &&
@@ -186,13 +189,13 @@ class Reader : private ItemReader {
     }
     const ir::Node& n = g_.nodes[static_cast<size_t>(number)];
     // Which results an unknown op has is not known: any will do.
-    if (unknown_.contains(number)) return n.first_result;
+    if (!unknown_.empty() && unknown_.contains(number)) return n.first_result;
     for (size_t p = 0; p < n.op->results.size(); ++p) {
       if (n.op->results[p].name == port) return n.first_result + static_cast<int32_t>(p);
     }
     std::string wanted;
     for (const ir::ResultRecord& r : n.op->results) {
-      wanted += (wanted.empty() ? "" : ", ") + text.substr(0, dot) +
+      wanted += (wanted.empty() ? "" : ", ") + std::string(text.substr(0, dot)) +
                 (r.name[0] != 0 ? "." + std::string(r.name) : "");
     }
     fail(key, "E-REFERENCE", wanted, "\"" + clipped(text) + "\"");
@@ -201,7 +204,7 @@ class Reader : private ItemReader {
 
   void node(const Item& item) {
     begin("nodes", static_cast<int64_t>(g_.nodes.size()), "node");
-    const std::string op_name = text(item, "op");
+    const std::string_view op_name = text(item, "op");
     const ir::OpRecord* op = ir::find_op(op_name);
     if (op == nullptr) {
       std::vector<std::string_view> all;
@@ -214,10 +217,8 @@ class Reader : private ItemReader {
       return;
     }
     title_ = op->name;
-    std::vector<std::string_view> allowed{"op"};
-    if (!op->is_root) allowed.emplace_back("in");
-    for (const ir::FieldRecord& f : op->fields) allowed.emplace_back(f.name);
-    check_keys(item, allowed);
+    const std::vector<std::string_view>& keys = keys_of(*op);
+    check_keys(item, keys);
     int32_t in = kNone;
     if (!op->is_root) {
       const Value* v = member(item, "in", Kind::string, "a value");
@@ -228,16 +229,29 @@ class Reader : private ItemReader {
         in = kNone;
       }
     }
-    std::vector<ir::FieldValue> fields;
-    for (const ir::FieldRecord& f : op->fields) fields.push_back(field(item, f));
-    r_.add_node(*op, in, fields, {nullptr, 0});
+    fields_.clear();
+    const size_t first = keys.size() - op->fields.size();
+    for (size_t f = 0; f < op->fields.size(); ++f) {
+      fields_.push_back(field(item, keys[first + f], op->fields[f]));
+    }
+    r_.add_node(*op, in, fields_, {nullptr, 0});
+  }
+
+  // The keys of an op's nodes in their order: "op", "in", fields.
+  const std::vector<std::string_view>& keys_of(const ir::OpRecord& op) {
+    std::vector<std::string_view>& keys = keys_[&op];
+    if (!keys.empty()) return keys;
+    keys.emplace_back("op");
+    if (!op.is_root) keys.emplace_back("in");
+    for (const ir::FieldRecord& f : op.fields) keys.emplace_back(f.name);
+    return keys;
   }
 
   // A node whose op is unknown stands for itself, so that later numbers keep their meaning and its
   // operands count as used.
   void placeholder(const Item& item) {
     const bool was_good = good_;
-    for (const auto& [key, v] : item.members) {
+    for (const auto& [key, v] : d_.of(item)) {
       const auto it = v.kind == Kind::string ? names_.find(v.text) : names_.end();
       if (it != names_.end()) ++g_.values[static_cast<size_t>(it->second)].uses;
     }
@@ -253,10 +267,10 @@ class Reader : private ItemReader {
 
   // A field that cannot be read is a value that is not there: the node is faulty, with the one
   // finding that was made here.
-  ir::FieldValue field(const Item& item, const ir::FieldRecord& record) {
+  ir::FieldValue field(const Item& item, std::string_view key, const ir::FieldRecord& record) {
     ir::FieldValue broken;
     broken.kind = ir::FieldValue::Kind::value;
-    const Value* v = item.find(record.name);
+    const Value* v = find(item, key);
     if (v == nullptr) {
       if (!record.must_give) return record.initial;
       fail(record.name, "E-KEY", "a value", "no such key");
@@ -314,10 +328,10 @@ class Reader : private ItemReader {
   }
 
   bool number(const Value& v, const ir::FieldRecord& record, ir::FieldValue& f) {
-    if (v.kind == Kind::object && v.key == "value" && v.items.size() == 1 &&
-        v.items[0].kind == Kind::string) {
+    if (v.kind == Kind::object && v.text == "value" && v.count == 1 &&
+        d_.of(v)[0].kind == Kind::string) {
       f.kind = ir::FieldValue::Kind::value;
-      f.value = reference(v.items[0].text, record.name);
+      f.value = reference(d_.of(v)[0].text, record.name);
       return f.value != kNone;
     }
     if (real(v, f.number, true)) return true;
@@ -328,9 +342,10 @@ class Reader : private ItemReader {
 
   void output(const Item& item) {
     begin("outputs", static_cast<int64_t>(g_.outputs.size()), "output");
-    check_keys(item, {"name", "value", "dtype", "tail", "strides", "alignment"});
-    const std::string output_name = text(item, "name");
-    if (!output_name.empty()) title_ = clipped(output_name);
+    allowed_.assign({"name", "value", "dtype", "tail", "strides", "alignment"});
+    check_keys(item, allowed_);
+    const std::string_view output_name = text(item, "name");
+    if (!output_name.empty()) title_ = output_name;
     const Value* v = member(item, "value", Kind::string, "a value");
     const int32_t value = v == nullptr ? kNone : reference(v->text, "value");
     Maybe<DType> dtype;
@@ -342,11 +357,13 @@ class Reader : private ItemReader {
                   integer(item, "alignment", 16, true), {nullptr, 0});
   }
 
-  const Document& d_;
   ir::Graph& g_;
-  std::unordered_map<std::string, int32_t> names_;
-  std::unordered_map<std::string, int32_t> symbols_;
+  std::unordered_map<std::string_view, int32_t> names_;
+  std::unordered_map<std::string_view, int32_t> symbols_;
   std::unordered_set<int64_t> unknown_;  ///< Nodes whose op is unknown.
+  std::unordered_map<const ir::OpRecord*, std::vector<std::string_view>> keys_;
+  std::vector<std::string_view> allowed_;  ///< Keys of the item being read.
+  std::vector<ir::FieldValue> fields_;     ///< Of the node being read.
 };
 
 bool check_top(const Document& d, base::Diagnostics& findings) {

@@ -1,16 +1,40 @@
 #include "json/tree.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include <nlohmann/json.hpp>
 
 namespace cohort::json {
 
-const Value* Item::find(std::string_view key) const {
-  for (const auto& [name, value] : members) {
-    if (name == key) return &value;
+namespace {
+
+// Most keys that are compared differ in their ends, which is seen without a call.
+bool same(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  return a.empty() || (a.front() == b.front() && a.back() == b.back() && a == b);
+}
+
+}  // namespace
+
+const Value* Document::find(const Item& item, std::string_view key, size_t hint) const {
+  const std::span<const Member> all = of(item);
+  if (hint < all.size() && all[hint].key == key) return &all[hint].value;
+  for (const Member& m : all) {
+    if (same(m.key, key)) return &m.value;
   }
   return nullptr;
+}
+
+void Document::reserve_letters(size_t bytes) {
+  letters_ = std::make_unique_for_overwrite<char[]>(bytes);
+}
+
+std::string_view Document::keep(std::string_view text) {
+  char* const to = letters_.get() + used_;
+  std::copy(text.begin(), text.end(), to);
+  used_ += text.size();
+  return {to, text.size()};
 }
 
 std::string clipped(std::string_view text) {
@@ -32,7 +56,7 @@ std::string describe(const Value& v) {
     case Value::Kind::integer:
       return std::to_string(v.integer);
     case Value::Kind::real:
-      return v.text;
+      return std::string(v.text);
     case Value::Kind::string:
       return "\"" + clipped(v.text) + "\"";
     case Value::Kind::list:
@@ -45,13 +69,15 @@ std::string describe(const Value& v) {
 
 namespace {
 
-using Sax = nlohmann::json_sax<nlohmann::json>;
+using Json = nlohmann::json;
 constexpr size_t kMaxMembers = 64;
+constexpr uint8_t kMaxEntries = 64;
 constexpr std::string_view kLists[] = {"dims", "inputs", "nodes", "outputs"};
 
 // Follows the events through the five levels of the format: document, list, item, list or object
-// of an item, its scalars. Stops at the first thing that stands where nothing may.
-class Handler : public Sax {
+// of an item, its scalars. Stops at the first thing that stands where nothing may. It has the
+// members of nlohmann's json_sax without deriving from it, so the parser calls them directly.
+class Handler {
  public:
   Handler(const JsonLimits& limits, Document& document, base::Diagnostics& findings)
       : limits_(limits), d_(document), findings_(findings) {}
@@ -59,21 +85,21 @@ class Handler : public Sax {
   bool is_syntax_error = false;
   bool is_limit = false;
 
-  bool null() override { return scalar({}); }
-  bool boolean(bool v) override {
+  bool null() { return scalar({}); }
+  bool boolean(bool v) {
     Value x;
     x.kind = Value::Kind::flag;
     x.integer = v ? 1 : 0;
-    return scalar(std::move(x));
+    return scalar(x);
   }
-  bool number_integer(number_integer_t v) override { return integer(v); }
-  bool number_unsigned(number_unsigned_t v) override {
+  bool number_integer(Json::number_integer_t v) { return integer(v); }
+  bool number_unsigned(Json::number_unsigned_t v) {
     if (v > static_cast<uint64_t>(INT64_MAX)) {
       return fail("E-JSON", "an integer of 63 bits", std::to_string(v));
     }
     return integer(static_cast<int64_t>(v));
   }
-  bool number_float(number_float_t v, const string_t& text) override {
+  bool number_float(Json::number_float_t v, const Json::string_t& text) {
     if (text.find_first_of(".eE") == std::string::npos) {
       return fail("E-JSON", "an integer of 63 bits", text.substr(0, 64));
     }
@@ -81,63 +107,61 @@ class Handler : public Sax {
     x.kind = Value::Kind::real;
     x.real = v;
     x.real32 = std::strtof(text.c_str(), nullptr);
-    x.text = text.substr(0, 64);
-    return scalar(std::move(x));
+    x.text = d_.keep(std::string_view(text).substr(0, 64));
+    return scalar(x);
   }
-  bool string(string_t& v) override {
+  bool string(Json::string_t& v) {
     Value x;
     x.kind = Value::Kind::string;
-    x.text = std::move(v);
-    return scalar(std::move(x));
+    x.text = d_.keep(v);
+    return scalar(x);
   }
-  bool binary(binary_t&) override { return false; }
+  bool binary(Json::binary_t&) { return false; }
 
-  bool start_object(std::size_t) override {
+  bool start_object(std::size_t) {
     if (!enter()) return false;
     if (depth_ == 1) return true;
     if (depth_ == 3 && list_ != nullptr) {
       if (static_cast<int64_t>(list_->size()) >= limits_.max_nodes) {
         return fail("E-LIMIT", "at most " + std::to_string(limits_.max_nodes) + " items", "more");
       }
-      list_->emplace_back();
-      list_->back().members.reserve(8);
+      list_->push_back({d_.members.size(), 0});
       return true;
     }
     if (depth_ == 4 && list_ != nullptr) return open(Value::Kind::object);
     return fail("E-JSON", "no object here", "an object");
   }
-  bool start_array(std::size_t) override {
+  bool start_array(std::size_t) {
     if (!enter()) return false;
     if (depth_ == 2 && list_ != nullptr) return true;
     if (depth_ == 4 && list_ != nullptr) return open(Value::Kind::list);
     return fail("E-JSON", depth_ == 1 ? "an object" : "no list here", "a list");
   }
-  bool end_object() override { return leave(); }
-  bool end_array() override { return leave(); }
+  bool end_object() { return leave(); }
+  bool end_array() { return leave(); }
 
-  bool key(string_t& k) override {
+  bool key(Json::string_t& k) {
     if (depth_ == 1) return top_key(k);
     if (depth_ == 3) {
       // The known keys are few, so an item with more is refused and a search among them is short.
-      auto& members = list_->back().members;
-      const bool twice = list_->back().find(k) != nullptr;
-      member_ = twice || members.size() >= kMaxMembers ? clipped(k) : k;
-      if (twice) return fail("E-KEY", "one '" + member_ + "'", "two");
-      if (members.size() >= kMaxMembers) {
+      Item& item = list_->back();
+      member_ = d_.keep(k);
+      if (d_.find(item, k) != nullptr) return fail("E-KEY", "one '" + clipped(k) + "'", "two");
+      if (item.count >= kMaxMembers) {
         return fail("E-LIMIT", "at most " + std::to_string(kMaxMembers) + " keys", "more");
       }
-      members.emplace_back(std::move(k), Value{});
+      d_.members.push_back({member_, Value{}});
+      ++item.count;
       return true;
     }
-    if (depth_ == 4 && nested_ != nullptr && nested_->key.empty() && !k.empty()) {
-      nested_->key = k;
+    if (depth_ == 4 && nested_ != nullptr && nested_->text.empty() && !k.empty()) {
+      nested_->text = d_.keep(k);
       return true;
     }
     return fail("E-KEY", "one member", "'" + clipped(k) + "'");
   }
 
-  bool parse_error(std::size_t position, const std::string&,
-                   const nlohmann::detail::exception& e) override {
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& e) {
     if (e.id == 406) return fail("E-JSON", "a number that fits in f64", "more");
     is_syntax_error = true;
     const std::string what = e.what();
@@ -180,14 +204,14 @@ class Handler : public Sax {
 
   bool leave() {
     if (depth_ == 4) nested_ = nullptr;
-    if (depth_ == 3) member_.clear();
+    if (depth_ == 3) member_ = {};
     --depth_;
     return true;
   }
 
   bool top_key(const std::string& k) {
     top_ = clipped(k);
-    member_.clear();
+    member_ = {};
     list_ = nullptr;
     bool* seen = nullptr;
     std::vector<Item>* lists[] = {&d_.dims, &d_.inputs, &d_.nodes, &d_.outputs};
@@ -210,28 +234,29 @@ class Handler : public Sax {
     Value x;
     x.kind = Value::Kind::integer;
     x.integer = v;
-    x.real = static_cast<double>(v);
-    return scalar(std::move(x));
+    return scalar(x);
   }
 
   bool open(Value::Kind kind) {
-    nested_ = &list_->back().members.back().second;
+    nested_ = &d_.members.back().value;
     nested_->kind = kind;
+    nested_->first = d_.entries.size();
     return true;
   }
 
-  bool scalar(Value v) {
+  bool scalar(const Value& v) {
     if (depth_ == 1 && list_ == nullptr) {
-      (top_ == "cohort" ? d_.version : d_.name) = std::move(v);
+      (top_ == "cohort" ? d_.version : d_.name) = v;
       return true;
     }
     if (depth_ == 3) {
-      list_->back().members.back().second = std::move(v);
+      d_.members.back().value = v;
       return true;
     }
     if (depth_ == 4 && nested_ != nullptr) {
-      if (nested_->items.size() >= 64) return fail("E-LIMIT", "at most 64 entries", "more");
-      nested_->items.push_back(std::move(v));
+      if (nested_->count >= kMaxEntries) return fail("E-LIMIT", "at most 64 entries", "more");
+      d_.entries.push_back(v);
+      ++nested_->count;
       return true;
     }
     return fail("E-JSON",
@@ -246,9 +271,9 @@ class Handler : public Sax {
   base::Diagnostics& findings_;
   int32_t depth_ = 0;
   std::string top_;
-  std::string member_;
+  std::string_view member_;
   std::vector<Item>* list_ = nullptr;
-  Value* nested_ = nullptr;
+  Value* nested_ = nullptr;  ///< Of d_.members, which does not grow while it is open.
 };
 
 }  // namespace
@@ -267,6 +292,8 @@ bool parse(std::string_view text, const JsonLimits& limits, Document& document,
     kind = ErrorKind::limit;
     return false;
   }
+  document.reserve_letters(text.size());
+  document.members.reserve(text.size() / 20);  // a member of a canonical text takes 17 bytes
   Handler handler(limits, document, findings);
   const bool good = nlohmann::json::sax_parse(text.begin(), text.end(), &handler);
   if (handler.is_syntax_error) kind = ErrorKind::file;

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <cohort/json.h>
@@ -14,26 +15,36 @@
 
 namespace cohort::json {
 
-/// A JSON value that stands in an item.
+/// A JSON value that stands in an item. Its text and entries stand in the Document.
 struct Value {
   enum class Kind : uint8_t { null, flag, integer, real, string, list, object };
   Kind kind = Kind::null;
-  int64_t integer = 0;       ///< Kinds integer and flag.
-  double real = 0;           ///< Kind real; of an integer, the same number.
-  float real32 = 0;          ///< Kind real: the text read as f32.
-  std::string text;          ///< Kind string; kind real: as written.
-  std::vector<Value> items;  ///< Kind list; kind object: the one member.
-  std::string key;           ///< Kind object: the member's key.
+  uint8_t count = 0;  ///< Kinds list and object: number of entries; an object has one.
+  float real32 = 0;   ///< Kind real: the text read as f32.
+  union {
+    int64_t integer = 0;  ///< Kinds integer and flag.
+    double real;          ///< Kind real.
+    size_t first;         ///< Kinds list and object: into Document::entries.
+  };
+  std::string_view text;  ///< Kind string; kind real: as written; kind object: the member's key.
+};
+
+/// One key of an item.
+struct Member {
+  std::string_view key;
+  Value value;
 };
 
 /// An object of a list: its members in the order of the text.
 struct Item {
-  std::vector<std::pair<std::string, Value>> members;
-  [[nodiscard]] const Value* find(std::string_view key) const;
+  size_t first = 0;  ///< Into Document::members.
+  size_t count = 0;
 };
 
-/// A graph's text, taken apart but not understood.
-struct Document {
+/// A graph's text, taken apart but not understood. Members, entries and letters of all items stand
+/// in three arrays, so an item costs no memory of its own.
+class Document {
+ public:
   Value version;
   Value name;
   bool has_version = false;
@@ -43,6 +54,26 @@ struct Document {
   std::vector<Item> nodes;
   std::vector<Item> outputs;
   bool has_list[4] = {false, false, false, false};
+  std::vector<Member> members;
+  std::vector<Value> entries;
+
+  [[nodiscard]] std::span<const Member> of(const Item& item) const {
+    return {members.data() + item.first, item.count};
+  }
+  [[nodiscard]] std::span<const Value> of(const Value& v) const {
+    return {entries.data() + v.first, v.count};
+  }
+  /// The value of a key, or null. `hint`: where it is looked for first.
+  [[nodiscard]] const Value* find(const Item& item, std::string_view key, size_t hint = 0) const;
+
+  /// Makes room for all letters of a text of `bytes`: without its quotes and escapes it is shorter.
+  void reserve_letters(size_t bytes);
+  /// A copy of a piece of the text that lives as long as the document.
+  std::string_view keep(std::string_view text);
+
+ private:
+  std::unique_ptr<char[]> letters_;
+  size_t used_ = 0;
 };
 
 /// Takes a text apart. False, with findings of `kind`, when it is no JSON or not of this form.

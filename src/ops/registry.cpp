@@ -1,4 +1,5 @@
 // The list of ops.
+#include <unordered_map>
 #include <vector>
 
 #include "ir/op_record.h"
@@ -27,10 +28,13 @@ std::span<const OpRecord* const> all_ops() {
 }
 
 const OpRecord* find_op(std::string_view name) {
-  for (const OpRecord* r : all_ops()) {
-    if (name == r->name) return r;
-  }
-  return nullptr;
+  static const std::unordered_map<std::string_view, const OpRecord*> by_name = [] {
+    std::unordered_map<std::string_view, const OpRecord*> map;
+    for (const OpRecord* r : all_ops()) map.emplace(r->name, r);
+    return map;
+  }();
+  const auto it = by_name.find(name);
+  return it == by_name.end() ? nullptr : it->second;
 }
 
 }  // namespace cohort::ir

@@ -1,17 +1,17 @@
 // Reading, writing and planning of graphs with thousands of ops: speed, and how time grows.
 #include <benchmark/benchmark.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <string>
 
 #include <cohort/cohort.h>
 #include <cohort/json.h>
 
+#include "benchmark/cpu_clock.h"
+
 namespace {
 
 using namespace cohort;
-using Clock = std::chrono::steady_clock;
 
 // Layers of four ops, each fed with the codes of the one before; every layer has weights of its
 // own, so inputs grow with the ops.
@@ -51,9 +51,9 @@ void write(benchmark::State& state) {
   const std::string text(layers(state.range(0)).json());
   for (auto _ : state) {
     const Graph g = *parse_json(text);
-    const Clock::time_point begin = Clock::now();
+    const double begin = benchmarks::thread_seconds();
     benchmark::DoNotOptimize(g.json());
-    state.SetIterationTime(std::chrono::duration<double>(Clock::now() - begin).count());
+    state.SetIterationTime(benchmarks::thread_seconds() - begin);
     if (g.json() != text) state.SkipWithError("written differently");
   }
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(text.size()));
