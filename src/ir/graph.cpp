@@ -1,6 +1,7 @@
 #include "ir/graph.h"
 
 #include <bit>
+#include <cstring>
 
 #include "ir/canonical.h"
 #include "ir/op_record.h"
@@ -46,8 +47,26 @@ int32_t Graph::operand(const Node& node, std::string_view field_name) const {
 
 namespace {
 
+// By value: the groups input that divides its rows, of its producer or its first consumer. One walk
+// over the nodes serves every scale tensor.
+std::vector<int32_t> row_groups(const Graph& g) {
+  std::vector<int32_t> groups(g.values.size(), kNone);
+  for (size_t v = 0; v < groups.size(); ++v) groups[v] = g.values[v].groups;
+  for (const Node& n : g.nodes) {
+    if (n.op->field_index("groups") < 0) continue;
+    const int32_t by = g.operand(n, "groups");
+    for (size_t f = 0; f < n.op->fields.size(); ++f) {
+      const FieldValue& field = g.fields[static_cast<size_t>(n.first_field) + f];
+      if (field.kind != FieldValue::Kind::value || field.value == kNone) continue;
+      int32_t& of_value = groups[static_cast<size_t>(field.value)];
+      if (of_value == kNone) of_value = by;
+    }
+  }
+  return groups;
+}
+
 void add_parts(const std::string& name, const Value& value, bool is_output, int32_t index,
-               std::vector<TensorPart>& parts) {
+               int64_t groups, std::vector<TensorPart>& parts) {
   using Kind = TensorPart::Kind;
   if (value.role == Role::groups && value.form == GroupForm::slots) {
     parts.push_back({name + ".begin", is_output, index, Kind::begin});
@@ -55,7 +74,7 @@ void add_parts(const std::string& name, const Value& value, bool is_output, int3
     return;
   }
   parts.push_back({name, is_output, index, Kind::data});
-  if (value.scaled) parts.push_back({name + ".scale", is_output, index, Kind::scale});
+  if (value.scaled) parts.push_back({name + ".scale", is_output, index, Kind::scale, groups});
 }
 
 }  // namespace
@@ -63,14 +82,21 @@ void add_parts(const std::string& name, const Value& value, bool is_output, int3
 void Graph::freeze() {
   tensors.clear();
   tensors.reserve(inputs.size() + outputs.size() + 8);
+  const std::vector<int32_t> groups = row_groups(*this);
+  const auto group_count = [&](int32_t value) {
+    const int32_t by = groups[static_cast<size_t>(value)];
+    return by == kNone ? 1 : values[static_cast<size_t>(by)].shape[0].bound;
+  };
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Value& v = values[static_cast<size_t>(inputs[i].value)];
-    add_parts(inputs[i].name, v, false, static_cast<int32_t>(i), tensors);
+    const int32_t number = inputs[i].value;
+    add_parts(inputs[i].name, values[static_cast<size_t>(number)], false, static_cast<int32_t>(i),
+              group_count(number), tensors);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].value == kNone) continue;  // a dead handle: there is a finding about it
-    const Value& v = values[static_cast<size_t>(outputs[i].value)];
-    add_parts(outputs[i].name, v, true, static_cast<int32_t>(i), tensors);
+    const int32_t number = outputs[i].value;
+    add_parts(outputs[i].name, values[static_cast<size_t>(number)], true, static_cast<int32_t>(i),
+              group_count(number), tensors);
   }
 }
 

@@ -138,6 +138,9 @@ struct TensorPart {
   bool is_output = false;
   int32_t index = 0;  ///< Into inputs or outputs.
   Kind kind = Kind::data;
+  /// Kind scale: groups that divide the rows. Those of the value's producer, or of the first node
+  /// with groups that consumes the input; 1 without any.
+  int64_t groups = 1;
 };
 
 /// The graph. Mutable while a Recorder fills it, shared and constant afterwards.

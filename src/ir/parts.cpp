@@ -31,8 +31,7 @@ struct Shape {
 };
 
 // Shape of the scale tensor: factors by block in f32, or bytes of a layout.
-std::optional<Shape> scale_shape(const Graph& graph, const Value& v, int32_t number,
-                                 SymbolSizes sizes) {
+std::optional<Shape> scale_shape(const Value& v, int64_t groups, SymbolSizes sizes) {
   const ScaledType& s = *v.scaled;
   const int64_t block = info(s.format).block;
   const bool weights = v.role != Role::scaled_tensor;
@@ -60,8 +59,8 @@ std::optional<Shape> scale_shape(const Graph& graph, const Value& v, int32_t num
     shape.push(ceil_div(features, block));
     return shape;
   }
-  const int64_t groups = weights ? 1 : scale_groups(graph, number);
-  const auto bytes = numerics::scale_buffer_bytes(s.layout, rows, features, block, groups);
+  const auto bytes =
+      numerics::scale_buffer_bytes(s.layout, rows, features, block, weights ? 1 : groups);
   if (!bytes) return std::nullopt;
   shape.push(*bytes);
   return shape;
@@ -92,19 +91,6 @@ const Value& part_value(const Graph& graph, const TensorPart& part) {
   return graph.values[static_cast<size_t>(number)];
 }
 
-int64_t scale_groups(const Graph& graph, int32_t number) {
-  int32_t groups = graph.values[static_cast<size_t>(number)].groups;
-  for (const Node& n : graph.nodes) {
-    if (groups != kNone) break;
-    for (size_t f = 0; f < n.op->fields.size(); ++f) {
-      const FieldValue& field = graph.fields[static_cast<size_t>(n.first_field) + f];
-      const bool consumes = field.kind == FieldValue::Kind::value && field.value == number;
-      if (consumes && n.op->field_index("groups") >= 0) groups = graph.operand(n, "groups");
-    }
-  }
-  return groups == kNone ? 1 : graph.values[static_cast<size_t>(groups)].shape[0].bound;
-}
-
 TensorInfo tensor_info(const Graph& graph, int32_t index, SymbolSizes sizes) {
   const TensorPart& part = graph.tensors[static_cast<size_t>(index)];
   const Value& v = part_value(graph, part);
@@ -122,15 +108,13 @@ TensorInfo tensor_info(const Graph& graph, int32_t index, SymbolSizes sizes) {
     t.alignment = o.alignment;
     strides = o.strides;
   }
-  const auto i = static_cast<size_t>(part.index);
-  const int32_t number = part.is_output ? graph.outputs[i].value : graph.inputs[i].value;
   Shape shape;
   if (pointers) {
     shape.push(v.shape[0].bound);
     t.dtype = DType::i64;
     t.alignment = 8;
   } else if (is_scale) {
-    const auto s = scale_shape(graph, v, number, sizes);
+    const auto s = scale_shape(v, part.groups, sizes);
     if (!s) overflow(graph, index);
     shape = *s;
     t.dtype = info(v.scaled->format).scale;

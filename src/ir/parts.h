@@ -25,8 +25,4 @@ using SymbolSizes = std::span<const int64_t>;
 /// The value that a tensor part belongs to.
 [[nodiscard]] const Value& part_value(const Graph& graph, const TensorPart& part);
 
-/// Groups that divide the rows of a value for its scales: those of its producer, or of the node
-/// that consumes the input; 1 without any.
-[[nodiscard]] int64_t scale_groups(const Graph& graph, int32_t value);
-
 }  // namespace cohort::ir

@@ -69,8 +69,11 @@ void plan(benchmark::State& state) {
   }
 }
 
-BENCHMARK(read)->Arg(5000)->Arg(10000)->Arg(20000)->Unit(benchmark::kMillisecond);
-BENCHMARK(write)->Arg(5000)->Arg(10000)->Arg(20000)->Unit(benchmark::kMillisecond)->UseManualTime();
-BENCHMARK(plan)->Arg(5000)->Arg(10000)->Arg(20000)->Unit(benchmark::kMillisecond);
+constexpr auto kSizes = [](auto* b) {
+  b->Arg(5000)->Arg(10000)->Arg(20000)->Iterations(5)->Unit(benchmark::kMillisecond);
+};
+BENCHMARK(read)->Apply(kSizes);
+BENCHMARK(write)->Apply(kSizes)->UseManualTime();
+BENCHMARK(plan)->Apply(kSizes);
 
 }  // namespace
