@@ -2,7 +2,7 @@
 include_guard(GLOBAL)
 
 # Settings that tests and benchmarks share: internal headers, the static library, where data is.
-function(cohort_test_settings target)
+function(cohort_internal_settings target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src
                                                ${PROJECT_SOURCE_DIR}/test)
   target_link_libraries(${target} PRIVATE cohort_flags cohort_static Eigen3::Eigen
@@ -10,6 +10,11 @@ function(cohort_test_settings target)
   target_compile_definitions(${target} PRIVATE
                              COHORT_TEST_DATA="${PROJECT_SOURCE_DIR}/test/data"
                              COHORT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+endfunction()
+
+# The same, and where the command is.
+function(cohort_test_settings target)
+  cohort_internal_settings(${target})
   if(TARGET cohort_command)
     add_dependencies(${target} cohort_command)
     target_compile_definitions(${target} PRIVATE COHORT_COMMAND="$<TARGET_FILE:cohort_command>")
@@ -36,7 +41,7 @@ function(cohort_add_benchmarks)
     cmake_path(GET source STEM name)
     string(REGEX REPLACE "_benchmark$" "" name ${name})
     add_executable(benchmark_${name} ${source})
-    cohort_test_settings(benchmark_${name})
+    cohort_internal_settings(benchmark_${name})
     target_link_libraries(benchmark_${name} PRIVATE benchmark::benchmark_main)
   endforeach()
 endfunction()

@@ -366,35 +366,6 @@ class Reader : private ItemReader {
   std::vector<ir::FieldValue> fields_;     ///< Of the node being read.
 };
 
-bool check_top(const Document& d, base::Diagnostics& findings) {
-  const auto fail = [&](std::string_view code, const std::string& key, std::string wanted,
-                        std::string got) {
-    std::string message = "wanted " + wanted + ", got " + got;
-    findings.add({.code = code,
-                  .op = "text",
-                  .field = key,
-                  .wanted = std::move(wanted),
-                  .got = std::move(got),
-                  .message = std::move(message),
-                  .where = "/" + key});
-  };
-  const std::string version = std::to_string(ir::kJsonVersion);
-  if (!d.has_version) {
-    fail("E-VERSION", "cohort", version, "no such key");
-  } else if (d.version.kind != Kind::integer || d.version.integer != ir::kJsonVersion) {
-    fail("E-VERSION", "cohort", version, describe(d.version));
-  }
-  if (!d.has_name || d.name.kind != Kind::string) {
-    fail(d.has_name ? "E-JSON" : "E-KEY", "name", "a string",
-         d.has_name ? describe(d.name) : "no such key");
-  }
-  constexpr std::array kNames{"dims", "inputs", "nodes", "outputs"};
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    if (!d.has_list[i]) fail("E-KEY", kNames[i], "a list", "no such key");
-  }
-  return findings.empty();
-}
-
 }  // namespace
 
 bool read(std::string_view text, const JsonLimits& limits, ir::Recording& recording,

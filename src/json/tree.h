@@ -80,6 +80,9 @@ class Document {
 [[nodiscard]] bool parse(std::string_view text, const JsonLimits& limits, Document& document,
                          base::Diagnostics& findings, ErrorKind& kind);
 
+/// Checks version, name and that every list is there. False, with findings, otherwise.
+[[nodiscard]] bool check_top(const Document& d, base::Diagnostics& findings);
+
 /// The first 64 bytes of a text at most, whole characters.
 [[nodiscard]] std::string clipped(std::string_view text);
 /// What a value is, for findings: "a string", "3".
