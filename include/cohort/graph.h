@@ -241,6 +241,15 @@ class Operand : public Handle {
   Operand(const Value& h) : Handle(h) {}  // NOLINT
 };
 
+/// A matrix in memory, plain or quantised; what Quantize makes is one too.
+class StoredOperand : public Handle {
+ public:
+  /// A stored tensor.
+  StoredOperand(const Tensor& h) : Handle(h) {}  // NOLINT: each role may stand here
+  /// A quantised tensor.
+  StoredOperand(const ScaledTensor& h) : Handle(h) {}  // NOLINT
+};
+
 /// Weights of a grouped product, dense or discrete.
 class WeightOperand : public Handle {
  public:
@@ -400,13 +409,13 @@ class COHORT_API Builder {
   [[nodiscard]] Groups groups(std::string_view name, int64_t count, GroupForm form,
                               const GroupOptions& options = {},
                               Where where = Where::here()) noexcept;
-  /// One number a row: f32 or bf16.
+  /// One number a row: f32, f16 or bf16.
   [[nodiscard]] RowVec row_input(std::string_view name, Dim rows, DType dtype = DType::f32,
                                  Where where = Where::here()) noexcept;
-  /// One number a feature: f32 or bf16.
+  /// One number a feature: f32, f16 or bf16.
   [[nodiscard]] ColVec col_input(std::string_view name, Dim features, DType dtype = DType::f32,
                                  Where where = Where::here()) noexcept;
-  /// One number a group or expert: f32 or bf16.
+  /// One number a group or expert: f32, f16 or bf16.
   [[nodiscard]] GroupVec group_input(std::string_view name, int64_t count, DType dtype = DType::f32,
                                      Where where = Where::here()) noexcept;
   /// One row of features a group or expert {E, N}: f32, f16 or bf16.

@@ -6,7 +6,10 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <utility>
+
+#include "base/utf8.h"
 
 namespace cohort {
 
@@ -151,9 +154,15 @@ void log(int level, std::string_view text) noexcept {
   if (r.function != nullptr) r.function(level, text, r.user);
 }
 
+// Names reach findings as they were given. A finding is text, for terminals too.
 void Diagnostics::add(FindingText finding) {
   ++total_;
-  if (kept_.size() < kMaxFindings) kept_.push_back(std::move(finding));
+  if (kept_.size() >= kMaxFindings) return;
+  for (std::string* s : {&finding.op, &finding.field, &finding.wanted, &finding.got,
+                         &finding.message, &finding.where, &finding.hint}) {
+    make_printable(*s);
+  }
+  kept_.push_back(std::move(finding));
 }
 
 Findings Diagnostics::take(ErrorKind kind, std::string graph_json) {
@@ -195,6 +204,9 @@ Findings findings_of_current_exception(const char* doing) noexcept {
   } catch (const OutOfMemory& e) {
     return out_of_memory(e.bytes(), e.what());
   } catch (const std::bad_alloc&) {
+    return out_of_memory(-1, doing);
+  } catch (const std::length_error&) {
+    // A container that would be larger than any memory says it this way.
     return out_of_memory(-1, doing);
   } catch (const std::exception& e) {
     try {

@@ -18,7 +18,6 @@ Findings file_findings(std::string_view path, std::string_view what) {
   return base::make_findings(ErrorKind::file,
                              {.code = "E-FILE",
                               .op = std::string(path),
-                              .field = std::string(what),
                               .got = why,
                               .message = "cannot " + std::string(what) + ": " + why});
 }

@@ -17,11 +17,11 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "base/checked.h"
 #include "base/diagnostics.h"
+#include "base/utf8.h"
 #include "io/file.h"
+#include "io/header.h"
 
 namespace cohort {
 
@@ -82,13 +82,6 @@ class File {
   explicit File(std::string path) : path_(std::move(path)) {
     fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd_ < 0) throw base::FindingsError{file_findings(path_, "open")};
-    struct stat s {};
-    if (::fstat(fd_, &s) != 0) throw base::FindingsError{file_findings(path_, "read")};
-    if (!S_ISREG(s.st_mode)) {
-      errno = S_ISDIR(s.st_mode) ? EISDIR : EINVAL;
-      throw base::FindingsError{file_findings(path_, "read")};
-    }
-    size_ = s.st_size;
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -96,6 +89,14 @@ class File {
     if (fd_ >= 0) ::close(fd_);
   }
 
+  /// Its size; it must be a regular file.
+  void find_size() {
+    struct stat s {};
+    const bool known = ::fstat(fd_, &s) == 0;
+    if (known && !S_ISREG(s.st_mode)) errno = S_ISDIR(s.st_mode) ? EISDIR : EINVAL;
+    if (!known || !S_ISREG(s.st_mode)) throw base::FindingsError{file_findings(path_, "read")};
+    size_ = s.st_size;
+  }
   [[nodiscard]] int64_t size() const { return size_; }
   void read(int64_t offset, void* to, int64_t bytes) const {
     char* p = static_cast<char*>(to);
@@ -127,65 +128,38 @@ class File {
   int64_t size_ = 0;
 };
 
-using Json = nlohmann::json;
-
-Json parse_header(const File& file, const std::string& text) {
-  std::set<std::string> seen;
-  std::string duplicate;
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::key && depth == 1) {
-      if (!seen.insert(parsed.get<std::string>()).second) duplicate = parsed.get<std::string>();
-    }
-    return depth <= 8;
-  };
-  Json j = Json::parse(text, watch, false);
-  if (!j.is_object()) file.fail("", "a JSON object as header", "something else");
-  if (!duplicate.empty()) file.fail(duplicate, "one tensor of that name", "two");
-  return j;
-}
-
-int64_t whole(const File& file, const std::string& tensor, const Json& j, const char* what) {
-  if (!j.is_number_integer() || (j.is_number_unsigned() && j.get<uint64_t>() > INT64_MAX) ||
-      j.get<int64_t>() < 0) {
-    file.fail(tensor, std::string(what) + " of 0 or more", j.dump().substr(0, 64));
-  }
-  return j.get<int64_t>();
-}
-
-Entry read_entry(const File& file, const std::string& name, const Json& j, int64_t data_bytes) {
+Entry read_entry(const File& file, HeaderEntry& h, int64_t data_bytes) {
   Entry e;
-  e.name = name;
-  const bool has_all = j.is_object() && j.contains("dtype") && j["dtype"].is_string() &&
-                       j.contains("shape") && j["shape"].is_array() && j.contains("data_offsets") &&
-                       j["data_offsets"].is_array() && j["data_offsets"].size() == 2;
-  if (!has_all) file.fail(name, "dtype, shape and data_offsets", "something else");
-  const auto type = j["dtype"].get<std::string>();
-  e.is_u8 = type == "U8";
+  e.name = std::move(h.name);
+  e.is_u8 = h.dtype == "U8";
   e.view.dtype = DType::e8m0;
   bool known = e.is_u8;
   for (const TypeName& t : kTypes) {
-    if (t.text != type) continue;
+    if (t.text != h.dtype) continue;
     e.view.dtype = t.type;
     known = true;
   }
-  if (!known) file.fail(name, "a dtype that the library has", type.substr(0, 64));
-  if (j["shape"].size() > kMaxRank) file.fail(name, "at most 8 extents", "more");
+  if (!known) file.fail(e.name, "a dtype that the library has", h.dtype);
   std::optional<int64_t> bytes = bits(e.view.dtype) / 8;
-  for (const Json& extent : j["shape"]) {
-    const int64_t x = whole(file, name, extent, "an extent");
-    e.view.shape[e.view.rank++] = x;
-    if (bytes) bytes = base::checked_mul(*bytes, x);
+  for (int32_t d = 0; d < h.rank; ++d) {
+    e.view.shape[e.view.rank++] = h.shape[d];
+    if (bytes) bytes = base::checked_mul(*bytes, h.shape[d]);
   }
-  if (!bytes) file.fail(name, "a size below 2^63 bytes", "more");
+  // Extents that pass 2^63 before one of 0 brings the product back.
+  std::optional<int64_t> step = 1;
+  for (int32_t d = 0; d < h.rank && step; ++d) {
+    step = base::checked_mul(*step, std::max<int64_t>(h.shape[d], 1));
+  }
+  if (!bytes || !step) file.fail(e.name, "a size below 2^63 bytes", "more");
   e.view.pack();
-  e.begin = whole(file, name, j["data_offsets"][0], "an offset");
-  e.end = whole(file, name, j["data_offsets"][1], "an offset");
+  e.begin = h.begin;
+  e.end = h.end;
   if (e.begin > e.end || e.end > data_bytes) {
-    file.fail(name, "offsets within " + std::to_string(data_bytes) + " bytes of data",
+    file.fail(e.name, "offsets within " + std::to_string(data_bytes) + " bytes of data",
               std::to_string(e.begin) + " .. " + std::to_string(e.end));
   }
   if (e.end - e.begin != *bytes) {
-    file.fail(name, std::to_string(*bytes) + " bytes for its shape",
+    file.fail(e.name, std::to_string(*bytes) + " bytes for its shape",
               std::to_string(e.end - e.begin));
   }
   return e;
@@ -212,7 +186,8 @@ void check_order(const File& file, std::vector<Entry>& entries, int64_t data_byt
 }
 
 std::unique_ptr<TensorFileData> read_file(std::string_view path) {
-  const File file{std::string(path)};
+  File file{std::string(path)};
+  file.find_size();
   uint64_t header = 0;
   if (file.size() < 8) file.fail("", "8 bytes of header length", std::to_string(file.size()));
   file.read(0, &header, 8);
@@ -221,12 +196,13 @@ std::unique_ptr<TensorFileData> read_file(std::string_view path) {
   }
   std::string text(header, ' ');
   file.read(8, text.data(), static_cast<int64_t>(header));
-  const Json j = parse_header(file, text);
+  std::vector<HeaderEntry> entries;
+  HeaderFault fault;
+  if (!read_header(text, entries, fault)) file.fail(fault.tensor, fault.wanted, fault.got);
   const int64_t start = 8 + static_cast<int64_t>(header);
   auto data = std::make_unique<TensorFileData>();
-  for (const auto& [name, entry] : j.items()) {
-    if (name == "__metadata__") continue;
-    data->entries.push_back(read_entry(file, name, entry, file.size() - start));
+  for (HeaderEntry& h : entries) {
+    data->entries.push_back(read_entry(file, h, file.size() - start));
   }
   check_order(file, data->entries, file.size() - start);
   for (Entry& e : data->entries) {
@@ -244,30 +220,83 @@ std::string_view type_name(DType type) {
   return "U8";
 }
 
-int64_t byte_count(const TensorView& v) {
-  int64_t elements = 1;
-  for (int d = 0; d < v.rank; ++d) elements *= v.shape[d];
-  return base::ceil_div(elements * bits(v.dtype), 8);
+[[noreturn]] void refuse(std::string_view code, const NamedTensor& t, std::string_view field,
+                         std::string wanted, std::string got) {
+  std::string message = std::string(field) + ": wanted " + wanted + ", got " + got;
+  throw base::FindingsError{
+      base::make_findings(ErrorKind::mismatch, {.code = code,
+                                                .op = std::string(t.name),
+                                                .field = std::string(field),
+                                                .wanted = std::move(wanted),
+                                                .got = std::move(got),
+                                                .message = std::move(message)})};
+}
+
+// Bytes of a view, which must be one that a file can hold.
+int64_t byte_count(const NamedTensor& t) {
+  const TensorView& v = t.view;
+  if (v.rank < 0 || v.rank > kMaxRank) {
+    refuse("E-RANK", t, "rank", "0 .. 8 extents", std::to_string(v.rank));
+  }
+  if (name(v.dtype).empty() || bits(v.dtype) == 6) {
+    refuse("E-DTYPE", t, "dtype", "a type of 4, 8, 16, 32 or 64 bits", std::string(name(v.dtype)));
+  }
+  std::optional<int64_t> elements = 1;
+  std::optional<int64_t> step = 1;
+  for (int d = v.rank - 1; d >= 0; --d) {
+    if (v.shape[d] < 0) refuse("E-SHAPE", t, "shape", "0 or more", std::to_string(v.shape[d]));
+    if (step && v.shape[d] > 1 && v.strides[d] != *step) {
+      refuse("E-STRIDE", t, "strides", "packed rows", std::to_string(v.strides[d]));
+    }
+    if (elements) elements = base::checked_mul(*elements, v.shape[d]);
+    if (step) step = base::checked_mul(*step, std::max<int64_t>(v.shape[d], 1));
+  }
+  const auto all = elements && step ? base::checked_mul(*elements, bits(v.dtype)) : std::nullopt;
+  if (!all) refuse("E-OVERFLOW", t, "shape", "a size below 2^63 bits", "more");
+  if (v.dtype == DType::e2m1 && (v.rank == 0 || v.shape[v.rank - 1] % 2 != 0)) {
+    refuse("E-SHAPE", t, "shape", "an even last extent: e2m1 is packed in pairs", "an odd one");
+  }
+  if (*all > 0 && v.data == nullptr) refuse("E-POINTER", t, "data", "memory", "null");
+  return base::ceil_div(*all, 8);
+}
+
+std::string header_of(NamedTensors tensors, std::vector<int64_t>& sizes) {
+  std::vector<HeaderEntry> entries;
+  std::set<std::string_view> names;
+  int64_t at = 0;
+  for (const NamedTensor& t : tensors) {
+    if (t.name == "__metadata__" || !base::is_clean_utf8(t.name)) {
+      refuse("E-NAME", t, "name", "printable UTF-8, and not __metadata__", std::string(t.name));
+    }
+    if (!names.insert(t.name).second) {
+      refuse("E-NAME", t, "name", "a name of its own", std::string(t.name));
+    }
+    const int64_t bytes = byte_count(t);
+    const auto end = base::checked_add(at, bytes);
+    if (!end) refuse("E-OVERFLOW", t, "shape", "a file below 2^63 bytes", "more");
+    HeaderEntry e;
+    e.name = t.name;
+    e.dtype = type_name(t.view.dtype);
+    e.rank = t.view.rank;
+    std::copy_n(t.view.shape, e.rank, e.shape);
+    if (t.view.dtype == DType::e2m1) e.shape[e.rank - 1] /= 2;
+    e.begin = at;
+    e.end = at = *end;
+    entries.push_back(std::move(e));
+    sizes.push_back(bytes);
+  }
+  return write_header(entries);
 }
 
 void write_file(std::string_view path, NamedTensors tensors) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  int64_t at = 0;
-  for (const NamedTensor& t : tensors) {
-    std::vector<int64_t> shape(t.view.shape, t.view.shape + t.view.rank);
-    if (t.view.dtype == DType::e2m1) shape.back() = base::ceil_div(shape.back(), 2);
-    const int64_t bytes = byte_count(t.view);
-    header[std::string(t.name)] = {
-        {"dtype", type_name(t.view.dtype)}, {"shape", shape}, {"data_offsets", {at, at + bytes}}};
-    at += bytes;
-  }
-  std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');
+  std::vector<int64_t> sizes;
+  const std::string text = header_of(tensors, sizes);
   const uint64_t size = text.size();
   ReplacementFile file(path);
   file.write(&size, 8);
   file.write(text.data(), static_cast<int64_t>(size));
-  for (const NamedTensor& t : tensors) file.write(t.view.data, byte_count(t.view));
+  size_t i = 0;
+  for (const NamedTensor& t : tensors) file.write(t.view.data, sizes[i++]);
   file.commit();
 }
 

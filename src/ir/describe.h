@@ -36,6 +36,13 @@ struct MemberTraits<Operand> {
   }
 };
 template <>
+struct MemberTraits<StoredOperand> {
+  static void fill(FieldRecord& f, const StoredOperand&) {
+    f.kind = FieldValue::Kind::value;
+    f.roles = role_bit(Role::tensor) | role_bit(Role::scaled_tensor);
+  }
+};
+template <>
 struct MemberTraits<WeightOperand> {
   static void fill(FieldRecord& f, const WeightOperand&) {
     f.kind = FieldValue::Kind::value;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/utf8.h"
 #include "ir/canonical.h"
 #include "ir/infer.h"
 #include "ir/stored.h"
@@ -41,7 +42,7 @@ bool Recording::check_name(const Place& place, std::string_view what, std::strin
   std::string problem;
   if (name.empty()) problem = "an empty name";
   if (name.size() > kMaxName) problem = std::to_string(name.size()) + " bytes";
-  if (problem.empty() && !is_clean_utf8(name)) problem = "bytes that are no printable UTF-8";
+  if (problem.empty() && !base::is_clean_utf8(name)) problem = "bytes that are no printable UTF-8";
   if (problem.empty() && name[0] == '%') problem = "a name that begins with %";
   if (!problem.empty()) {
     const bool limit = name.size() > kMaxName;
@@ -104,19 +105,52 @@ int32_t Recording::add_input(std::string_view name, Value type, Where where) {
   return number;
 }
 
+bool Recording::refuse(const Place& place, const OpRecord& op, const FieldRecord& record,
+                       std::string_view code, std::string wanted, std::string got) {
+  std::string message = "wanted " + wanted + ", got " + got;
+  fail(place, record.name,
+       {.code = code,
+        .op = op.name,
+        .field = record.name,
+        .wanted = std::move(wanted),
+        .got = std::move(got),
+        .message = std::move(message)});
+  return false;
+}
+
+bool Recording::check_operand(const Place& place, const OpRecord& op, const FieldRecord& record,
+                              int32_t number) {
+  const auto bad = [&](std::string_view code, std::string wanted, std::string got) {
+    return refuse(place, op, record, code, std::move(wanted), std::move(got));
+  };
+  const Value& v = graph_->values[static_cast<size_t>(number)];
+  if (v.faulty) return true;
+  if ((record.roles & role_bit(v.role)) == 0) {
+    std::string wanted;
+    for (int r = 0; !name(static_cast<Role>(r)).empty(); ++r) {
+      if ((record.roles & role_bit(static_cast<Role>(r))) == 0) continue;
+      if (!wanted.empty()) wanted += " or ";
+      wanted += name(static_cast<Role>(r));
+    }
+    broken_reference_ = true;
+    return bad("E-ROLE", wanted, value_text(*graph_, v));
+  }
+  if (v.absent) {
+    const std::string result = reference_text(*graph_, v);
+    return bad("E-OUTPUT", "a result that its op was asked for", result);
+  }
+  // amax of the halves of a group makes two numbers a group: an output, and no operand.
+  if (v.role == Role::group_vec && v.shape.rank != 1) {
+    return bad("E-RANK", "one number a group", value_text(*graph_, v));
+  }
+  return true;
+}
+
 bool Recording::check_field(const Place& place, const OpRecord& op, const FieldRecord& record,
                             const FieldValue& value) {
   using Kind = FieldValue::Kind;
   const auto bad = [&](std::string_view code, std::string wanted, std::string got) {
-    std::string message = "wanted " + wanted + ", got " + got;
-    fail(place, record.name,
-         {.code = code,
-          .op = op.name,
-          .field = record.name,
-          .wanted = std::move(wanted),
-          .got = std::move(got),
-          .message = std::move(message)});
-    return false;
+    return refuse(place, op, record, code, std::move(wanted), std::move(got));
   };
   if (value.kind == Kind::none) {
     return !record.is_required || bad("E-MISSING", "a value", "nothing");
@@ -125,10 +159,13 @@ bool Recording::check_field(const Place& place, const OpRecord& op, const FieldR
     if (!record.word(static_cast<int>(value.integer)).empty()) return true;
     return bad("E-ATTRIBUTE", "one of its words", std::to_string(value.integer));
   }
-  if (value.kind == Kind::real || value.kind == Kind::integer) {
-    const double x = value.kind == Kind::real ? value.real : static_cast<double>(value.integer);
-    if (std::isnan(x)) return bad("E-ATTRIBUTE", "a number", "NaN");
-    if (record.ranged && (x < record.minimum || x > record.maximum)) {
+  if (value.kind == Kind::real || value.kind == Kind::integer || value.kind == Kind::number) {
+    const double x = value.kind == Kind::real     ? value.real
+                     : value.kind == Kind::number ? value.number
+                                                  : static_cast<double>(value.integer);
+    // A by-value scalar stands for data, which may be NaN.
+    if (std::isnan(x) && value.kind == Kind::real) return bad("E-ATTRIBUTE", "a number", "NaN");
+    if (record.ranged && !(x >= record.minimum && x <= record.maximum)) {
       std::string wanted;
       append_number(wanted, record.minimum);
       wanted += " .. ";
@@ -139,25 +176,7 @@ bool Recording::check_field(const Place& place, const OpRecord& op, const FieldR
     }
     return true;
   }
-  if (value.kind == Kind::value) {
-    const Value& v = graph_->values[static_cast<size_t>(value.value)];
-    if (v.faulty) return true;
-    if ((record.roles & role_bit(v.role)) == 0) {
-      std::string wanted;
-      for (int r = 0; !name(static_cast<Role>(r)).empty(); ++r) {
-        if ((record.roles & role_bit(static_cast<Role>(r))) == 0) continue;
-        if (!wanted.empty()) wanted += " or ";
-        wanted += name(static_cast<Role>(r));
-      }
-      broken_reference_ = true;
-      return bad("E-ROLE", wanted, value_text(*graph_, v));
-    }
-    if (v.absent) {
-      const std::string result = reference_text(*graph_, v);
-      return bad("E-OUTPUT", "a result that its op was asked for", result);
-    }
-  }
-  return true;
+  return value.kind != Kind::value || check_operand(place, op, record, value.value);
 }
 
 int32_t Recording::add_node(const OpRecord& op, int32_t in, std::span<const FieldValue> fields,

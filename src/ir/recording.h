@@ -64,6 +64,11 @@ class Recording {
   bool check_name(const Place& place, std::string_view what, std::string_view name);
   bool check_field(const Place& place, const OpRecord& op, const FieldRecord& record,
                    const FieldValue& value);
+  bool check_operand(const Place& place, const OpRecord& op, const FieldRecord& record,
+                     int32_t number);
+  // Adds a finding about a field; false.
+  bool refuse(const Place& place, const OpRecord& op, const FieldRecord& record,
+              std::string_view code, std::string wanted, std::string got);
 
   bool broken_reference_ = false;
   std::unique_ptr<Graph> graph_;
@@ -78,7 +83,5 @@ class Recording {
 [[nodiscard]] std::string value_text(const Graph& graph, const Value& value);
 /// A reference to a value: "x", "%3", "%3.row".
 [[nodiscard]] std::string reference_text(const Graph& graph, const Value& value);
-/// True for well-formed UTF-8 without control characters.
-[[nodiscard]] bool is_clean_utf8(std::string_view text);
 
 }  // namespace cohort::ir

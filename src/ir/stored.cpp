@@ -221,8 +221,8 @@ void layout_faults(const Extents& stored, const Strides& strides, int64_t alignm
     const auto part = base::checked_mul(std::max<int64_t>(extent - 1, 0), strides[i]);
     span = span && part ? base::checked_add(*span, *part) : std::nullopt;
   }
-  if (!span || *span > (int64_t{1} << 60)) {
-    faults.push_back({"E-OVERFLOW", "strides", -1, "offsets below 2^60", "more", {}});
+  if (!span || !base::checked_mul(*span, std::max(bits(dtype), 8))) {
+    faults.push_back({"E-OVERFLOW", "strides", -1, "offsets below 2^63 bits", "more", {}});
     return;
   }
   if (dtype == DType::e2m1 && strides[stored.rank - 1] != 1) {

@@ -39,38 +39,4 @@ std::string value_text(const Graph& graph, const Value& value) {
   return s + " " + extents_text(graph, value.shape) + ")";
 }
 
-namespace {
-
-// Length of the well-formed UTF-8 sequence at the front of s (Unicode 15, table 3-7), or 0.
-size_t sequence_length(std::string_view s) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(s[i]); };
-  const auto between = [&](size_t i, int low, int high) {
-    return i < s.size() && byte(i) >= low && byte(i) <= high;
-  };
-  const uint8_t a = byte(0);
-  if (a < 0x80) return 1;
-  if (a < 0xC2 || a > 0xF4) return 0;
-  if (a < 0xE0) return between(1, 0x80, 0xBF) ? 2 : 0;
-  if (a < 0xF0) {
-    const int low = a == 0xE0 ? 0xA0 : 0x80;
-    const int high = a == 0xED ? 0x9F : 0xBF;
-    return between(1, low, high) && between(2, 0x80, 0xBF) ? 3 : 0;
-  }
-  const int low = a == 0xF0 ? 0x90 : 0x80;
-  const int high = a == 0xF4 ? 0x8F : 0xBF;
-  return between(1, low, high) && between(2, 0x80, 0xBF) && between(3, 0x80, 0xBF) ? 4 : 0;
-}
-
-}  // namespace
-
-bool is_clean_utf8(std::string_view text) {
-  while (!text.empty()) {
-    if (static_cast<uint8_t>(text[0]) < 0x20 || text[0] == 0x7F) return false;
-    const size_t length = sequence_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 }  // namespace cohort::ir

@@ -7,18 +7,27 @@ namespace {
 void infer(ir::Infer& c) {
   if (!c.want_rank("x", 2, "(T, N)")) return;
   const ir::Value& x = *c.operand("x");
-  if (x.scaled && x.scaled->layout == ScaleLayout::shifted_128 && c.operand("groups") == nullptr) {
+  const int32_t given = c.graph().operand(c.node(), "groups");
+  if (given != ir::kNone && x.groups != ir::kNone && given != x.groups) {
+    const auto text = [&](int32_t v) {
+      return c.describe(c.graph().values[static_cast<size_t>(v)]);
+    };
+    c.fail("E-GROUPS", "groups", -1, text(x.groups), text(given),
+           "the rows of " + c.describe(x) + " belong to other groups");
+  }
+  const int32_t groups = given == ir::kNone ? x.groups : given;
+  if (x.scaled && x.scaled->layout == ScaleLayout::shifted_128 && groups == ir::kNone) {
     c.fail("E-LAYOUT", "groups", -1, "groups", "nothing",
            "shifted_128 scales of " + c.describe(x) + " cannot be found without groups");
   }
-  if (x.scaled && x.scaled->axis == Axes::col && c.operand("groups") == nullptr) {
+  if (x.scaled && x.scaled->axis == Axes::col && groups == ir::kNone) {
     c.fail("E-LAYOUT", "groups", -1, "groups", "nothing",
            "column blocks of " + c.describe(x) + " start anew at each group: groups are needed");
   }
   if (c.failed()) return;
   ir::Value y;
   y.shape = x.shape;
-  y.groups = c.graph().operand(c.node(), "groups");
+  y.groups = groups;
   c.result(0, y);
 }
 

@@ -106,6 +106,11 @@ void infer(ir::Infer& c) {
     c.fail("E-SHAPE", "in", 1, "an even number of features", c.text(x.shape[1]),
            "e2m1 is packed in pairs along features");
   }
+  if (col && element == DType::e2m1 && x.shape[0].symbol == ir::kNone &&
+      x.shape[0].bound % 2 != 0) {
+    c.fail("E-SHAPE", "in", 0, "an even number of rows", c.text(x.shape[0]),
+           "e2m1 of column blocks is packed in pairs along tokens");
+  }
   if (c.failed()) return;
   c.result(0, result_type(c, to, element, Axes::row));
   c.result(1, col ? result_type(c, to, element, Axes::col) : c.in());
@@ -121,6 +126,7 @@ ir::OpRecord quantize() {
   r.reference.kind = ir::Reference::Kind::quantize;
   r.device_functor = "Quantize";
   r.formula = "scale = amax(block) / qmax * norm; code = round(x * norm / scale)";
+  range(r, "norm", std::numeric_limits<float>::min(), std::numeric_limits<float>::max());
   range(r, "qmax", std::numeric_limits<float>::min(), std::numeric_limits<float>::max());
   document(r, {{"to", "element, scale and block"},
                {"axes", "blocks along features (row), along tokens (col), or both"},

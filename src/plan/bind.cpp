@@ -5,6 +5,9 @@
 #include <string>
 #include <unordered_map>
 
+#include "ir/recording.h"
+#include "ir/stored.h"
+
 namespace cohort::plan {
 
 namespace {
@@ -33,6 +36,20 @@ void add(base::Diagnostics& d, std::string_view code, const std::string& tensor,
 
 }  // namespace
 
+void check_pairs(const ir::Graph& graph, const std::vector<int64_t>& sizes, base::Diagnostics& d) {
+  for (const ir::Value& v : graph.values) {
+    if (v.dtype != DType::e2m1 || !v.scaled || v.absent) continue;
+    const ir::Extents stored = ir::stored_shape(v);
+    const ir::Extent& last = stored[stored.rank - 1];
+    if (last.symbol == ir::kNone) continue;
+    const int64_t size = sizes[static_cast<size_t>(last.symbol)];
+    if (size % 2 == 0) continue;
+    const std::string& name = graph.symbols[static_cast<size_t>(last.symbol)].name;
+    add(d, "E-SHAPE", name, "size", -1, "an even number", std::to_string(size),
+        ir::value_text(graph, v) + " is packed in pairs along it");
+  }
+}
+
 std::vector<int64_t> symbol_sizes(const ir::Graph& graph, Sizes sizes) {
   base::Diagnostics d;
   std::vector<int64_t> values(graph.symbols.size(), -1);
@@ -56,6 +73,7 @@ std::vector<int64_t> symbol_sizes(const ir::Graph& graph, Sizes sizes) {
     if (values[i] >= 0) continue;
     add(d, "E-SIZE", graph.symbols[i].name, "size", -1, "a value", "none");
   }
+  if (d.empty()) check_pairs(graph, values, d);
   if (!d.empty()) throw base::FindingsError{d.take(ErrorKind::mismatch)};
   return values;
 }

@@ -8,7 +8,10 @@
 
 namespace cohort::plan {
 
-/// Actual sizes by symbol. Throws FindingsError (E-SIZE).
+/// Adds E-SHAPE for each named extent along which e2m1 is packed and which is odd now.
+void check_pairs(const ir::Graph& graph, const std::vector<int64_t>& sizes,
+                 base::Diagnostics& findings);
+/// Actual sizes by symbol. Throws FindingsError (E-SIZE, E-SHAPE).
 [[nodiscard]] std::vector<int64_t> symbol_sizes(const ir::Graph& graph, Sizes sizes);
 
 /// A bound execution. Throws FindingsError of kind mismatch with every finding.

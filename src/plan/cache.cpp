@@ -68,15 +68,17 @@ class Cache {
   }
 
   void insert(const CacheKey& key, const PlanData* plan) {
+    std::list<Entry> made;
+    made.push_front({key, PlanRef(plan)});
     std::list<Entry> dropped;  // destroyed after the lock
     const std::lock_guard lock(mutex_);
-    const auto it = map_.find(key);
-    if (it != map_.end()) {
+    // The last thing that can fail: list and map are never apart.
+    const auto [it, is_new] = map_.try_emplace(key, made.begin());
+    if (!is_new) {
       dropped.splice(dropped.begin(), list_, it->second);
-      map_.erase(it);
+      it->second = made.begin();
     }
-    list_.push_front({key, PlanRef(plan)});
-    map_.emplace(key, list_.begin());
+    list_.splice(list_.begin(), made);
     while (list_.size() > kCapacity) {
       map_.erase(list_.back().key);
       dropped.splice(dropped.begin(), list_, std::prev(list_.end()));

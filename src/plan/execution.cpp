@@ -110,13 +110,15 @@ Status Execution::resize(Sizes sizes) noexcept {
     const ir::Graph& g = *data_->graph;
     plan::Binding& x = data_->next;
     read_sizes(g, sizes, x.sizes);
+    base::Diagnostics d;
+    plan::check_pairs(g, x.sizes, d);
+    if (!d.empty()) return d.take(ErrorKind::mismatch);
     for (size_t i = 0; i < x.infos.size(); ++i) {
       x.infos[i] = ir::tensor_info(g, static_cast<int32_t>(i), x.sizes);
       x.views[i] = data_->bound.views[i];
       std::copy_n(x.infos[i].shape, x.infos[i].rank, x.views[i].shape);
       std::copy_n(x.infos[i].strides, x.infos[i].rank, x.views[i].strides);
     }
-    base::Diagnostics d;
     for (size_t i = 0; i < x.infos.size(); ++i) {
       plan::check_view(*data_, x, static_cast<int32_t>(i), d);
     }

@@ -1,12 +1,16 @@
 #include "validate/validate.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/diagnostics.h"
+#include "base/utf8.h"
 #include "ir/op_record.h"
+#include "ir/parts.h"
 #include "ir/stored.h"
 
 namespace cohort::validate {
@@ -48,7 +52,7 @@ class Checker {
   }
 
   void name() {
-    if (g_.name.size() <= ir::kMaxName && ir::is_clean_utf8(g_.name)) return;
+    if (g_.name.size() <= ir::kMaxName && base::is_clean_utf8(g_.name)) return;
     fail({"name", -1, where_}, "", g_.name.size() > ir::kMaxName ? "E-LIMIT" : "E-NAME", "graph",
          "name", "at most 256 bytes of printable UTF-8", std::to_string(g_.name.size()) + " bytes",
          "the graph's name is no name");
@@ -57,6 +61,7 @@ class Checker {
   // Every tensor that a run binds is named: "x", "x.scale". All names are apart.
   void names() {
     g_.freeze();
+    find_most_groups();
     std::unordered_map<std::string_view, const ir::TensorPart*> seen;
     seen.reserve(g_.tensors.size());
     const ir::TensorPart* reported = nullptr;
@@ -65,17 +70,56 @@ class Checker {
     };
     for (const ir::TensorPart& part : g_.tensors) {
       if (part.name.empty()) continue;  // there is a finding about it
+      check_size(part);
       const auto [other, is_new] = seen.emplace(part.name, &part);
       if (is_new || (reported != nullptr && same_item(*reported, part))) continue;
       const ir::TensorPart& before = *other->second;
       if (same_item(before, part)) continue;
       reported = &part;
       const auto index = static_cast<size_t>(part.index);
+      // Nobody can mean it by its name: that it is unused is no second mistake.
+      if (!part.is_output) g_.values[static_cast<size_t>(g_.inputs[index].value)].uses += 1;
       const Where where = part.is_output ? g_.outputs[index].where : g_.inputs[index].where;
       fail({part.is_output ? "outputs" : "inputs", part.index, where}, "name", "E-NAME", part.name,
            "name", "a name of its own", part.name,
            "a tensor named '" + part.name + "' exists already: " +
                (before.is_output ? "output " : "input ") + std::to_string(before.index));
+    }
+  }
+
+  // The memory that a run binds has a size, scales and strides included.
+  void check_size(const ir::TensorPart& part) {
+    const auto index = static_cast<size_t>(part.index);
+    const ir::Value& v = ir::part_value(g_, part);
+    const Strides& strides = part.is_output ? g_.outputs[index].strides : v.strides;
+    if (v.faulty || v.absent || (strides.rank() == 0 && !may_overflow(v))) return;
+    std::vector<int64_t> bounds;
+    for (const ir::Symbol& s : g_.symbols) bounds.push_back(s.bound);
+    try {
+      (void)ir::tensor_info(g_, static_cast<int32_t>(&part - g_.tensors.data()), bounds);
+    } catch (const base::FindingsError& e) {
+      const Where where = part.is_output ? g_.outputs[index].where : g_.inputs[index].where;
+      const Finding& f = e.findings[0];
+      fail({part.is_output ? "outputs" : "inputs", part.index, where},
+           part.is_output ? "value" : "shape", f.code, part.name,
+           part.is_output ? "value" : "shape", std::string(f.wanted), std::string(f.got),
+           std::string(f.message));
+    }
+  }
+
+  // False when the size is small for certain: padding of scales and of groups is below these.
+  [[nodiscard]] bool may_overflow(const ir::Value& v) const {
+    double bits = 64.0 * (1024 + static_cast<double>(most_groups_));
+    for (int d = 0; d < v.shape.rank; ++d) bits *= static_cast<double>(v.shape[d].bound) + 256;
+    return bits > 0x1p60;
+  }
+
+  void find_most_groups() {
+    for (const ir::Input& in : g_.inputs) {
+      const ir::Value& v = g_.values[static_cast<size_t>(in.value)];
+      if (v.role == Role::groups && v.shape.rank == 1) {
+        most_groups_ = std::max(most_groups_, v.shape[0].bound);
+      }
     }
   }
 
@@ -164,8 +208,9 @@ class Checker {
   void symbol_names() {
     std::unordered_map<std::string_view, size_t> seen;
     for (size_t i = 0; i < g_.symbols.size(); ++i) {
-      const ir::Symbol& s = g_.symbols[i];
+      ir::Symbol& s = g_.symbols[i];
       if (s.faulty || seen.emplace(s.name, i).second) continue;
+      s.faulty = true;
       fail({"dims", static_cast<int64_t>(i), s.where}, "name", "E-NAME", s.name, "name",
            "a name of its own", s.name, "a dynamic extent of this name exists already");
     }
@@ -190,6 +235,7 @@ class Checker {
   ir::Recording& recording_;
   ir::Graph& g_;
   Where where_;
+  int64_t most_groups_ = 1;
 };
 
 }  // namespace

@@ -2,12 +2,13 @@
 // EXPECT BAD2: Builder::add takes no epilogue op: give it to Value::then
 // EXPECT BAD3: ScaledTensor takes no epilogue
 // EXPECT BAD4: Quantized takes no epilogue
-// EXPECT BAD5: cohort::Operand
+// EXPECT BAD5: cohort::StoredOperand
 // EXPECT BAD6: Tensor
 // EXPECT BAD7: Value::then takes an op
 // EXPECT BAD8: cohort::Quantized
 // EXPECT BAD9: cohort::Value
 // EXPECT BAD10: Builder::add takes an op
+// EXPECT BAD11: cohort::StoredOperand
 #include <cohort/cohort.h>
 
 using namespace cohort;
@@ -43,6 +44,8 @@ void use(Builder& g, Tensor x, Weights w, Groups ends, Value v, Quantized q, Sca
   int y = 0;
 #elif defined(BAD9)   // a quantised tensor as residual
   auto y = v.then(Add{.c = s});
+#elif defined(BAD11)  // a computed value is loaded
+  auto y = g.add(Load{.x = v});
 #else
   auto y = v.then(RowGate{.by = gate}).then(Add{.c = v});
   auto z = g.add(Load{.x = q.row});

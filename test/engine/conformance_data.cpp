@@ -164,8 +164,8 @@ void Case::decide_rows() {
   const bool is_grouped = !groups_.empty();
   const bool usual = situation_ == Situation::usual || situation_ == Situation::nan;
   if (!is_grouped) {
-    t.rows = situation_ == Situation::no_rows ? 0 : usual ? 48 : 1;
-    if (situation_ == Situation::empty_groups) t.rows = 33;
+    t.rows = situation_ == Situation::no_rows ? 0 : usual ? 48 : 2;
+    if (situation_ == Situation::empty_groups) t.rows = 34;
     t.ranges = {{0, t.rows}};
     return;
   }
@@ -188,6 +188,8 @@ void Case::decide_rows() {
     next += rows + (s.form == GroupForm::slots && usual ? s.multiple : 0);
   }
   t.rows = next + (outside && free_end ? 3 : 0);
+  // e2m1 of column blocks is packed in pairs along tokens.
+  if (free_end) t.rows += t.rows % 2;
 }
 
 Graph Case::finish() {

@@ -35,8 +35,8 @@ struct Matmul {
 
 /// y = x as f32: a stored tensor becomes a value. Begins a chain.
 struct Load {
-  Operand x;               ///< (T, N), plain or quantised.
-  Maybe<Groups> groups{};  ///< Which rows belong to which group, for ops that need it.
+  StoredOperand x;         ///< (T, N), plain or quantised.
+  Maybe<Groups> groups{};  ///< Which rows belong to which group; default: those x was made by.
   using Out = Value;       ///< The (T, N) value.
   static constexpr bool is_root = true;        ///< Begins a chain.
   static constexpr const char* name = "load";  ///< In JSON and docs.

@@ -67,8 +67,9 @@ bool parallel_for(int64_t count, int threads, const std::function<void(int64_t, 
   pool.reserve(helpers);
   try {
     for (size_t i = 0; i < helpers; ++i) pool.emplace_back(loop, static_cast<int>(i) + 1);
-  } catch (const std::system_error&) {
-    // Fewer threads than wished for: the work is done all the same.
+  } catch (...) {
+    // Fewer threads than wished for, or no memory for one more: the work is done all the same, and
+    // those that run must be waited for.
   }
   loop(0);
   for (std::thread& t : pool) t.join();

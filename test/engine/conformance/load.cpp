@@ -28,13 +28,6 @@ CONFORMANCE(load, strides) {
            [=](int64_t r, int64_t n) { return x(r, n); });
 }
 
-CONFORMANCE(load, of_a_value) {
-  const auto x = c.matrix("x", 10);
-  const auto v = c.add(Load{.x = x.h}).then(Unary{.mode = UnaryMode::relu});
-  c.output("y", c.add(Load{.x = v, .groups = c.groups()}), {},
-           [=](int64_t r, int64_t n) { return relu(x(r, n)); });
-}
-
 CONFORMANCE(load, mxfp8_tiled) { quantised(c, Format::mxfp8_e4m3, {}); }
 CONFORMANCE(load, mxfp8_e5m2_linear) {
   quantised(c, Format::mxfp8_e5m2, {.layout = ScaleLayout::linear});
