@@ -34,6 +34,24 @@ function(cohort_add_room_test room)
                        DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${room} TIMEOUT 300)
 endfunction()
 
+# test/libfuzzer/x_fuzzer.cpp -> fuzz_x. Needs clang's libFuzzer and a library that is instrumented
+# for it (preset fuzz). A run that ends is a test; a longer one is a command: docs/benchmarks.md.
+function(cohort_add_fuzzers)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/libfuzzer/*_fuzzer.cpp)
+  foreach(source ${sources})
+    cmake_path(GET source STEM name)
+    string(REGEX REPLACE "_fuzzer$" "" name ${name})
+    add_executable(fuzz_${name} ${source})
+    cohort_test_settings(fuzz_${name})
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    add_test(NAME libfuzzer.${name} COMMAND fuzz_${name} -runs=20000 -seed=1 -timeout=20
+                                            ${PROJECT_BINARY_DIR}/corpus/${name}
+                                            ${PROJECT_SOURCE_DIR}/test/data/fuzz/${name})
+    file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/corpus/${name})
+    set_tests_properties(libfuzzer.${name} PROPERTIES LABELS libfuzzer TIMEOUT 600)
+  endforeach()
+endfunction()
+
 function(cohort_add_benchmarks)
   find_package(benchmark REQUIRED)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/benchmark/*.cpp)

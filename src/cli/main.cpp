@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <sstream>
@@ -117,14 +118,39 @@ int guarded(const Application& application, const std::function<int()>& command)
   }
 }
 
+char** arguments = nullptr;
+
+// A destructor that needs memory when there is none ends here, past every handler: say so without
+// any, as those do.
+[[noreturn]] void on_terminate() {
+  int exit = kInternal;
+  const char* what = "E-INTERNAL: an exception that nobody expects";
+  try {
+    if (std::current_exception() != nullptr) throw;
+  } catch (const std::bad_alloc&) {
+    exit = kBadGraph;
+    what = "E-MEMORY: memory ran out";
+  } catch (...) {
+    exit = kInternal;
+  }
+  std::fprintf(stderr, "%s\nREPRO: cohort", what);
+  for (char** a = arguments + 1; *a != nullptr; ++a) std::fprintf(stderr, " %s", *a);
+  std::fputc('\n', stderr);
+  std::_Exit(exit);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  arguments = argv;
+  std::set_terminate(on_terminate);
   // A reader that goes away is a failed write, which says so and has an exit code.
   std::signal(SIGPIPE, SIG_IGN);
   try {
     Application application;
     return guarded(application, [&] { return application.run_command(argc, argv); });
+  } catch (const std::bad_alloc&) {
+    on_terminate();
   } catch (const std::exception& e) {
     std::fprintf(stderr, "E-INTERNAL: %s\nREPRO: cohort\n", e.what());
     return kInternal;

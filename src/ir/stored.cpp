@@ -160,8 +160,11 @@ void role_faults(const Value& v, Faults& faults) {
       weight_faults(v, faults);
       break;
     case Role::groups:
+      want_rank(v, 1, "(groups)", faults);
       want_dtype(v, {i32, i64}, faults);
-      if (v.shape.rank == 1 && v.shape[0].bound < 1) {
+      if (v.shape.rank == 1 && v.shape[0].symbol != kNone) {
+        faults.push_back({"E-GROUPS", "shape", 0, "a number of groups", "a named extent", {}});
+      } else if (v.shape.rank == 1 && v.shape[0].bound < 1) {
         faults.push_back(
             {"E-GROUPS", "shape", 0, "1 or more groups", std::to_string(v.shape[0].bound), {}});
       }
@@ -176,6 +179,11 @@ void role_faults(const Value& v, Faults& faults) {
       break;
     case Role::scalar:
       want_rank(v, 1, "(1)", faults);
+      if (v.shape.rank == 1 && (v.shape[0].symbol != kNone || v.shape[0].bound != 1)) {
+        const bool named = v.shape[0].symbol != kNone;
+        const std::string got = named ? "a named extent" : std::to_string(v.shape[0].bound);
+        faults.push_back({"E-SHAPE", "shape", 0, "1: one number", got, {}});
+      }
       want_dtype(v, {f32, bf16, i32, i64}, faults);
       break;
     case Role::group_mat:

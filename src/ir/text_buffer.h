@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace cohort::ir {
 
@@ -43,6 +44,13 @@ class TextBuffer {
   template <class T>
   void put_number(T value) {
     want(40);
+    if constexpr (std::is_floating_point_v<T>) {
+      // Digits alone are an integer to the reader, and those have 63 bits.
+      if (!(value > T{-0x1p63} && value < T{0x1p63})) {
+        at_ = std::to_chars(at_, end_, value, std::chars_format::scientific).ptr;
+        return;
+      }
+    }
     at_ = std::to_chars(at_, end_, value).ptr;
   }
 

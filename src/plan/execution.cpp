@@ -63,6 +63,24 @@ Status Execution::run(void* workspace, Stream stream, const RunOptions& options)
   });
 }
 
+namespace {
+
+// Another pointer for a while: it is kept, or whatever happens the old one comes back.
+class Swapped {
+ public:
+  Swapped(void*& at, void* data) : at_(at), before_(at) { at_ = data; }
+  Swapped(const Swapped&) = delete;
+  Swapped& operator=(const Swapped&) = delete;
+  ~Swapped() { at_ = before_; }
+  void keep() { before_ = at_; }
+
+ private:
+  void*& at_;
+  void* before_;
+};
+
+}  // namespace
+
 Status Execution::rebind(int32_t index, void* data) noexcept {
   if (data_ == nullptr) return base::out_of_memory(-1, "copying an execution");
   return base::guarded("rebinding a tensor", [&]() -> Status {
@@ -72,14 +90,13 @@ Status Execution::rebind(int32_t index, void* data) noexcept {
                     std::to_string(index));
     }
     TensorView& view = x.views[static_cast<size_t>(index)];
-    void* const before = view.data;
-    view.data = data;
+    Swapped swapped(view.data, data);
     base::Diagnostics d;
     plan::check_view(*data_, x, index, d);
     if (d.empty()) plan::check_together(*data_, x, d);
-    if (d.empty()) return {};
-    view.data = before;
-    return d.take(ErrorKind::mismatch);
+    if (!d.empty()) return d.take(ErrorKind::mismatch);
+    swapped.keep();
+    return {};
   });
 }
 

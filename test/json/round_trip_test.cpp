@@ -90,11 +90,15 @@ TEST(Numbers, AreTheShortestThatReadBack) {
       {"0.1000000000000000055", "0.1"},
       {"1E2", "100"},
       {"1.00000000000000022", "1.0000000000000002"},
+      {"9223372036854775807", "9.223372036854776e+18"},
   };
   for (const auto& [given, written] : norms) {
     const Result<Graph> g = parse_json(quantized(given, "6"));
     ASSERT_TRUE(g) << given << g.findings().text();
     EXPECT_TRUE(test::has(g->json(), "\"norm\":" + std::string(written) + ",")) << g->json();
+    const Result<Graph> again = parse_json(g->json());
+    ASSERT_TRUE(again) << given << again.findings().text();
+    EXPECT_EQ(again->json(), g->json());
   }
   // What is out of its range was read as the number that it says.
   const std::pair<const char*, const char*> refused[] = {
