@@ -32,6 +32,9 @@ struct Panel {
   std::array<PanelData, 4> out{};
 };
 
+struct BoundPanel;
+struct RowBound;
+
 /// How the reference engine evaluates an op.
 struct Reference {
   enum class Kind : uint8_t {
@@ -49,6 +52,16 @@ struct Reference {
   /// Kind reduce: folds a later partial result into an earlier one, element by element.
   float (*fold)(float earlier, float later) = nullptr;
   float identity = 0;  ///< Kind reduce: the result without any row.
+
+  // How compare() bounds the results of kinds map and reduce: by one of these, or not at all.
+  /// Kind map: each element of the result never falls or never rises in the same element of each
+  /// operand, and an f32 evaluation errs by less than four units of it: the extremes of `map` lie
+  /// at the corners of the operands' intervals.
+  bool monotone = false;
+  /// Kind map: the ends between which every f32 evaluation lies (ir/bound.h).
+  void (*bound)(const BoundPanel&) = nullptr;
+  /// Kind reduce: adds the panel to `accumulator` (as many as the result has for one group).
+  void (*reduce_bound)(const BoundPanel&, RowBound* accumulator) = nullptr;
 };
 
 }  // namespace cohort::ir

@@ -59,12 +59,25 @@ void reduce(const ir::Panel& p, float* accumulator) {
   }
 }
 
+void bound(const ir::BoundPanel& b, ir::RowBound* accumulator) {
+  const ir::Panel& p = b.low;
+  const auto per = static_cast<AmaxPer>(p.graph->field(*p.node, "per").integer);
+  const int64_t half = per == AmaxPer::expert_half ? p.columns / 2 : p.columns;
+  for (int64_t r = 0; r < p.rows; ++r) {
+    for (int64_t n = 0; n < p.columns; ++n) {
+      ir::Bound& a = accumulator[n < half ? 0 : 1].value;
+      a = max(a, abs(b.in(r, n)));
+    }
+  }
+}
+
 }  // namespace
 
 ir::OpRecord amax() {
   ir::OpRecord r = ir::describe(Amax{});
   r.infer = infer;
-  r.reference = {.kind = ir::Reference::Kind::reduce, .reduce = reduce, .fold = larger};
+  r.reference = {
+      .kind = ir::Reference::Kind::reduce, .reduce = reduce, .fold = larger, .reduce_bound = bound};
   r.device_functor = "Amax";
   r.formula = "y = max |x|";
   document(r, {{"per", "what shares one maximum: tensor, expert, expert_half"}});

@@ -32,7 +32,7 @@ void map(const ir::Panel& p) {
 ir::OpRecord unary() {
   ir::OpRecord r = ir::describe(Unary{.mode = UnaryMode::identity});
   r.infer = infer;
-  r.reference = {.kind = ir::Reference::Kind::map, .map = map};
+  r.reference = {.kind = ir::Reference::Kind::map, .map = map, .monotone = true};
   r.device_functor = "Unary";
   r.formula = "y = f(x)";
   document(r, {{"mode", "f"}});
