@@ -25,7 +25,7 @@ struct Panel {
   int32_t group = 0;         ///< -1 for rows that no group owns.
   int64_t row_in_group = 0;  ///< first_row minus the group's first row.
   PanelData in;              ///< The piped value.
-  /// Operands by field position. Role value: rows x columns. row_vec: one number a row (stride 1).
+  /// Operands by field position. Roles value and tensor: rows x columns. row_vec: one number a row (stride 1).
   /// group_mat: the group's row. col_vec: one row. group_vec, scalar, by-value numbers: one number.
   std::array<PanelData, kMaxFields> operand{};
   /// Results by port. Role value: rows x columns of the result. row_vec: one number a row.

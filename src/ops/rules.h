@@ -2,9 +2,11 @@
 #pragma once
 
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include "ir/canonical.h"
 #include "ir/describe.h"
 #include "ir/infer.h"
 #include "ir/op_record.h"
@@ -25,6 +27,13 @@ inline void range(ir::OpRecord& record, std::string_view field, double minimum, 
   f.minimum = minimum;
   f.maximum = maximum;
   f.ranged = true;
+}
+
+/// A number as JSON has it, for findings.
+inline std::string number_text(float x) {
+  std::string s;
+  ir::append_number(s, x);
+  return s;
 }
 
 /// The result of an elementwise op: the piped value's type as unrounded f32.

@@ -205,6 +205,15 @@ class RegionRun {
     return {m_.kept(v) + range.first * width, width};
   }
 
+  ir::PanelData stored_rows(int32_t v, const PanelRange& range, std::vector<float>& buffer) {
+    const StoredRef ref = m_.matrix(v);
+    buffer.resize(static_cast<size_t>(range.rows * ref.columns));
+    for (int64_t r = 0; r < range.rows; ++r) {
+      ref.read_codes(range.first + r, 0, ref.columns, buffer.data() + r * ref.columns);
+    }
+    return {buffer.data(), ref.columns};
+  }
+
   ir::PanelData operand(const ir::Node& n, size_t f, const PanelRange& range, Scratch& scratch) {
     const ir::FieldValue& field = g_.fields[static_cast<size_t>(n.first_field) + f];
     std::vector<float>& buffer = scratch.operands[f];
@@ -215,6 +224,7 @@ class RegionRun {
     if (field.kind != ir::FieldValue::Kind::value) return {};
     const ir::Value& v = value(field.value);
     if (v.role == Role::value) return value_rows(field.value, range, scratch);
+    if (v.role == Role::tensor) return stored_rows(field.value, range, buffer);
     const int64_t count = v.shape.rank > 1 ? m_.extent(v.shape[1]) : 1;
     const int64_t rows = m_.extent(v.shape[0]);
     int64_t first = 0;
