@@ -44,11 +44,14 @@ struct Reference {
   };
   Kind kind = Kind::none;
   void (*map)(const Panel&) = nullptr;
-  /// Kind reduce: adds the panel to `accumulator` (as many f32 as the result has for one group).
-  void (*reduce)(const Panel&, float* accumulator) = nullptr;
+  /// Kind reduce: adds the panel to `accumulator` (as many f64 as the result has numbers for one
+  /// group); the whole is rounded once.
+  void (*reduce)(const Panel&, double* accumulator) = nullptr;
   /// Kind reduce: folds a later partial result into an earlier one, element by element.
-  float (*fold)(float earlier, float later) = nullptr;
-  float identity = 0;  ///< Kind reduce: the result without any row.
+  double (*fold)(double earlier, double later) = nullptr;
+  double identity = 0;  ///< Kind reduce: the result without any row.
+  /// Every group must have a multiple of this many rows: a run checks it. Null: any number.
+  int64_t (*row_unit)(const Graph&, const Node&) = nullptr;
 };
 
 }  // namespace cohort::ir
