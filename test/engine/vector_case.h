@@ -195,6 +195,10 @@ inline void VectorCase::add(const Json& op) {
         {"sigmoid", UnaryMode::sigmoid}};
     if (mode == "srelu") return publish(out, x.then(ReluSquared{}));
     publish(out, x.then(Unary{.mode = modes.at(mode)}));
+  } else if (kind == "hadamard") {
+    const bool row = attrs.at("axis").get<std::string>() == "row";
+    publish(out, x.then(Hadamard{.axis = row ? Axes::row : Axes::col,
+                                 .normalised = attrs.at("normalised").get<bool>()}));
   } else if (kind == "amax") {
     const bool tensor = attrs.at("per").get<std::string>() == "tensor";
     const std::string name = role(op, "out", "amax");
