@@ -36,14 +36,17 @@ TEST(Hadamard, NormalisedIsItsOwnInverse) {
 }
 
 TEST(Hadamard, RoundsThroughAType) {
-  // 257 is no bf16: it becomes 256 before, and sums of 15 and 1 become bf16 after.
+  // 257 is no bf16: it becomes 256 before, and 256 + 1 becomes 256 after.
   std::vector<float> x(16, 0);
   x[0] = 257;
   x[1] = 1;
-  const Hadamard op{.normalised = false, .round_through = DType::bf16};
-  const std::vector<float> y = transformed(op, 1, 16, x);
-  EXPECT_EQ(y[0], 256);  // 256 + 1, nearest even of 8 bits
-  EXPECT_EQ(y[1], 255);  // 256 - 1
+  Small r(1, 16);
+  Bench b = r.bench(r.x.then(Hadamard{.normalised = false, .round_through = DType::bf16}));
+  b.tensors.set("x", x);
+  b.run_well();
+  const std::vector<uint16_t> y = b.tensors.values<uint16_t>("y");  // bf16, as the value is
+  EXPECT_EQ(y[0], 0x4380);                                          // 256
+  EXPECT_EQ(y[1], 0x437F);                                          // 255
   Small s(1, 16);
   EXPECT_EQ(s.faults(s.x.then(Hadamard{.round_through = DType::bf16})), "");
   Small wrong(1, 16);
@@ -150,7 +153,7 @@ TEST(DBias, IsStoredAsBf16WhenAsked) {
   Bench b = s.bench(s.x.then(DBias{}), {.dtype = DType::bf16});
   b.tensors.set<float>("x", {256, 0.5f, 0.75f});
   b.run_well();
-  EXPECT_EQ(b.tensors.values<uint16_t>("y")[0], 0x4380);  // 257.25 rounds to 256, not to 258
+  EXPECT_EQ(b.tensors.values<uint16_t>("y")[0], 0x4381);  // 257.25 is nearest to 258
   Small f16(3, 1);
   f16.g.output("y", f16.x.then(DBias{}), {.dtype = DType::f16});
   const Findings findings = std::move(f16.g).finish().findings();
