@@ -2,10 +2,12 @@
 #pragma once
 
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "ir/bound.h"
+#include "ir/canonical.h"
 #include "ir/describe.h"
 #include "ir/infer.h"
 #include "ir/op_record.h"
@@ -26,6 +28,13 @@ inline void range(ir::OpRecord& record, std::string_view field, double minimum, 
   f.minimum = minimum;
   f.maximum = maximum;
   f.ranged = true;
+}
+
+/// A number as JSON has it, for findings.
+inline std::string number_text(float x) {
+  std::string s;
+  ir::append_number(s, x);
+  return s;
 }
 
 /// The result of an elementwise op: the piped value's type as unrounded f32.

@@ -28,7 +28,8 @@ constexpr Wanted kCases[] = {{"fwd_bf16_ends", 1},
                              {"quantize_nvfp4_norm", 2},
                              {"fc1_mxfp8_srelu_gate_mxfp8", 4},
                              {"token_gather_and_scatter", 1},
-                             {"pointwise_forward", 3}};
+                             {"fwd_hadamard_row", 1},
+                             {"pointwise_forward", 8}};
 
 const void* file_data(const TensorFile& file, const std::string& name) {
   const int32_t i = file.find(name);
