@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,14 +59,18 @@ class Checker {
     const ir::Output& o = g_.outputs[index];
     const ir::Value& v = g_.values[static_cast<size_t>(o.value)];
     const StoredRef ref = m_.output(index);
-    const auto groups = m_.groups(rows_groups(v), ref.rows);
+    const auto groups = m_.groups(rows_groups(v), m_.extent(v.shape[0]));
     begin(o.name);
     if (v.scaled) {
       quantised(o, v, ref, groups);
     } else {
       plain(o, v, ref, groups);
     }
-    if (o.tail == Tail::zero && v.groups != kNone) zero_tail(ref, groups);
+    if (o.tail == Tail::zero && o.scatter != kNone) {
+      zero_holes(ref, scattered_rows(m_, o, groups, m_.extent(v.shape[0])));
+    } else if (o.tail == Tail::zero && v.groups != kNone) {
+      zero_tail(ref, groups);
+    }
   }
 
  private:
@@ -108,10 +113,14 @@ class Checker {
     const auto rounded = [&](float f) {
       return static_cast<double>(numerics::round_to(o.dtype, f));
     };
-    const auto row = [&](int64_t r) {
+    std::optional<std::vector<int64_t>> scattered;
+    if (o.scatter != kNone) scattered = scattered_rows(m_, o, groups, m_.extent(v.shape[0]));
+    const auto row = [&](int64_t from) {
+      const int64_t r = scattered ? (*scattered)[static_cast<size_t>(from)] : from;
+      if (r < 0) return;
       row_of(ref, r, got);
       for (int64_t i = 0; i < ref.columns; ++i) {
-        const auto e = static_cast<size_t>(r * ref.columns + i);
+        const auto e = static_cast<size_t>(from * ref.columns + i);
         element({rounded(x.mid[e]), rounded(x.low[e]), rounded(x.high[e])},
                 static_cast<double>(got[static_cast<size_t>(i)]), r, i);
       }
@@ -133,6 +142,21 @@ class Checker {
         for (int64_t i = 0; i < ref.columns; ++i) {
           element({0, 0, 0}, static_cast<double>(got[static_cast<size_t>(i)]), r, i);
         }
+      }
+    }
+  }
+
+  void zero_holes(const StoredRef& ref, const std::vector<int64_t>& scattered) {
+    std::vector<bool> taken(static_cast<size_t>(ref.rows), false);
+    for (const int64_t r : scattered) {
+      if (r >= 0) taken[static_cast<size_t>(r)] = true;
+    }
+    std::vector<float> got;
+    for (int64_t r = 0; r < ref.rows; ++r) {
+      if (taken[static_cast<size_t>(r)]) continue;
+      row_of(ref, r, got);
+      for (int64_t i = 0; i < ref.columns; ++i) {
+        element({0, 0, 0}, static_cast<double>(got[static_cast<size_t>(i)]), r, i);
       }
     }
   }

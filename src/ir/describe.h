@@ -103,7 +103,9 @@ struct MemberTraits<Required<T>> {
 template <class T>
 struct MemberTraits<Maybe<T>> {
   static void fill(FieldRecord& f, const Maybe<T>&) {
-    if constexpr (std::is_base_of_v<Handle, T>) {
+    if constexpr (std::is_same_v<T, WeightOperand>) {
+      MemberTraits<T>::fill(f, any<Weights>());
+    } else if constexpr (std::is_base_of_v<Handle, T>) {
       MemberTraits<T>::fill(f, any<T>());
     } else {
       MemberTraits<T>::fill(f, T{});

@@ -21,6 +21,13 @@ Extents stored_shape(const Value& type) {
   return s;
 }
 
+Extents stored_shape(const Graph& graph, const Output& output) {
+  Value v = graph.values[static_cast<size_t>(output.value)];
+  v.dtype = output.dtype;
+  if (output.rows) v.shape[0] = *output.rows;
+  return stored_shape(v);
+}
+
 namespace {
 
 using Faults = std::vector<StoredFault>;
@@ -174,7 +181,7 @@ void role_faults(const Value& v, Faults& faults) {
       }
       break;
     case Role::index:
-      want_rank(v, 1, "(rows)", faults);
+      if (v.shape.rank != 2) want_rank(v, 1, "(rows) or (tokens, experts a token)", faults);
       want_dtype(v, {i32, i64}, faults);
       break;
     case Role::scalar:

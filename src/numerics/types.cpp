@@ -54,9 +54,10 @@ constexpr std::array<std::string_view, 2> kMajors{"k", "n"};
 constexpr std::array<std::string_view, 2> kTails{"leave", "zero"};
 constexpr std::array<std::string_view, 3> kGluActs{"swiglu", "geglu", "situ"};
 constexpr std::array<std::string_view, 4> kPackings{"split", "interleaved", "bands8", "bands32"};
-constexpr std::array<std::string_view, 12> kRoles{
+constexpr std::array<std::string_view, 13> kRoles{
     "tensor",    "scaled_tensor", "value",  "row_vec", "col_vec", "group_vec",
-    "group_mat", "scalar",        "groups", "index",   "weights", "weight_pointers"};
+    "group_mat", "scalar",        "groups", "index",   "weights", "weight_pointers",
+    "weight_grad"};
 
 }  // namespace
 

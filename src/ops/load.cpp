@@ -1,3 +1,4 @@
+#include "ops/product.h"
 #include "ops/rules.h"
 
 namespace cohort::ops {
@@ -24,6 +25,7 @@ void infer(ir::Infer& c) {
     c.fail("E-LAYOUT", "groups", -1, "groups", "nothing",
            "column blocks of " + c.describe(x) + " start anew at each group: groups are needed");
   }
+  want_counted(c, "groups");
   if (c.failed()) return;
   ir::Value y;
   y.shape = x.shape;

@@ -33,25 +33,6 @@ namespace {
 constexpr int64_t kTileColumns = 256;
 constexpr int64_t kTileSum = 256;
 
-int64_t gathered_row(const Memory& m, int32_t index, int64_t row, int64_t limit) {
-  if (index == kNone) return row;
-  const TensorView& v = m.input(index, ir::TensorPart::Kind::data);
-  const int64_t from = v.dtype == DType::i64 ? static_cast<const int64_t*>(v.data)[row]
-                                             : static_cast<const int32_t*>(v.data)[row];
-  if (from >= 0 && from < limit) return from;
-  const ir::Value& value = m.graph().values[static_cast<size_t>(index)];
-  const std::string& name = m.graph().inputs[static_cast<size_t>(value.input)].name;
-  const std::string wanted = "0 .. " + std::to_string(limit - 1);
-  throw base::FindingsError{base::make_findings(
-      ErrorKind::mismatch, {.code = "E-INDEX",
-                            .op = name,
-                            .field = "values",
-                            .wanted = wanted,
-                            .got = std::to_string(from),
-                            .message = "entry " + std::to_string(row) + " is " +
-                                       std::to_string(from) + ", wanted " + wanted})};
-}
-
 // What a product reads for the rows of one group.
 struct Operands {
   StoredRef a;
@@ -91,7 +72,7 @@ ProductSums product_sums(const Memory& m, const ir::Node& node, const RowGroup& 
   s.b.resize(static_cast<size_t>(o.n * o.k));
   for (int64_t j = 0; j < o.n; ++j) o.b.read(j, 0, o.k, nullptr, s.b.data() + j * o.k);
   for (int64_t r = 0; r < rows; ++r) {
-    const int64_t from = gathered_row(m, o.index, first + r, o.a.rows);
+    const int64_t from = m.index_row(o.index, first + r, o.a.rows, false);
     if (a == nullptr) o.a.read(from, 0, o.k, &group, row.data());
     for (size_t i = 0; i < row.size(); ++i) {
       if (a != nullptr) {
@@ -121,7 +102,7 @@ void panel_product(const Memory& m, const ir::Node& node, const RowGroup& group,
   const int64_t padded = base::ceil_div(rows, kRowUnit) * kRowUnit;
   s.a.assign(static_cast<size_t>(padded * k), 0.0);
   for (int64_t r = 0; r < rows; ++r) {
-    a.read(gathered_row(m, index, first + r, a.rows), 0, k, &group, s.a.data() + r * k);
+    a.read(m.index_row(index, first + r, a.rows, false), 0, k, &group, s.a.data() + r * k);
   }
   const ProductTile tile = product_tile();
   for (int64_t j = 0; j < n; j += kTileColumns) {

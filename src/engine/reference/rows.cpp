@@ -69,9 +69,8 @@ void read_one(const ir::Value& groups, const TensorView& v, const TensorView* us
 
 }  // namespace
 
-std::vector<RowGroup> read_groups(const ir::Value& groups, const TensorView& begin,
+std::vector<RowGroup> read_groups(const ir::Value& groups, int64_t count, const TensorView& begin,
                                   const TensorView* used, int64_t rows, const std::string& name) {
-  const int64_t count = groups.shape[0].bound;
   std::vector<RowGroup> all(static_cast<size_t>(count));
   int64_t running = 0;
   int64_t reached = 0;  // no group may begin before the end of the one before it

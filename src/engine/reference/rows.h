@@ -19,10 +19,11 @@ struct RowGroup {
 };
 
 /// Reads the offsets of a groups input. Throws FindingsError (E-GROUPS) when they decrease, overlap
-/// or pass `rows`. `begin`: the tensor, or the begins of slots; `used`: of slots only.
-[[nodiscard]] std::vector<RowGroup> read_groups(const ir::Value& groups, const TensorView& begin,
-                                                const TensorView* used, int64_t rows,
-                                                const std::string& name);
+/// or pass `rows`. `count`: how many; `begin`: the tensor, or the begins of slots; `used`: of slots
+/// only.
+[[nodiscard]] std::vector<RowGroup> read_groups(const ir::Value& groups, int64_t count,
+                                                const TensorView& begin, const TensorView* used,
+                                                int64_t rows, const std::string& name);
 
 /// Ranges of rows that no group owns, in order.
 struct RowRange {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "base/checked.h"
 #include "numerics/codec.h"
@@ -162,6 +163,45 @@ numerics::BlockSpec block_spec(const Memory& m, const ir::Node& node) {
   return s;
 }
 
+std::vector<int64_t> scattered_rows(const Memory& m, const ir::Output& o,
+                                    const std::vector<RowGroup>& groups, int64_t rows) {
+  const int64_t places = m.extent(*o.rows);
+  std::vector<int64_t> to(static_cast<size_t>(rows), -1);
+  std::vector<bool> taken(static_cast<size_t>(places), false);
+  for (const RowGroup& g : groups) {
+    for (int64_t r = g.begin; r < g.begin + g.rows; ++r) {
+      // The last entry may have fewer slots than top_k behind it.
+      const int64_t entry = m.index_row(o.scatter, r, ceil_div(places, o.top_k), true);
+      if (entry < 0) continue;
+      const int64_t slot = o.slot == ir::kNone ? 0 : m.index_row(o.slot, r, o.top_k, false);
+      const int64_t place = entry * o.top_k + slot;
+      if (place >= places || taken[static_cast<size_t>(place)]) {
+        fail_index(m.graph(), o.scatter, r,
+                   place >= places ? "an output row below " + std::to_string(places)
+                                   : "an output row that no other row is written to",
+                   "row " + std::to_string(place));
+      }
+      taken[static_cast<size_t>(place)] = true;
+      to[static_cast<size_t>(r)] = place;
+    }
+  }
+  return to;
+}
+
+namespace {
+
+void zero_holes(const Sink& s) {
+  std::vector<bool> taken(static_cast<size_t>(s.to.rows), false);
+  for (const int64_t row : *s.scattered) {
+    if (row >= 0) taken[static_cast<size_t>(row)] = true;
+  }
+  for (int64_t r = 0; r < s.to.rows; ++r) {
+    if (!taken[static_cast<size_t>(r)]) s.to.write_zeros(r);
+  }
+}
+
+}  // namespace
+
 void prepare(Sink& s, const std::vector<RowGroup>& groups) {
   const bool columns = s.to.scaled != nullptr && s.to.scaled->axis == Axes::col;
   if (columns && s.to.scaled->layout == ScaleLayout::per_group) {
@@ -170,6 +210,7 @@ void prepare(Sink& s, const std::vector<RowGroup>& groups) {
   if (columns) pad_column_scales(s, groups);
   if (s.to.scaled != nullptr && !columns && !has_f32_scales(s)) pad_row_scales(s, groups);
   if (s.tail == Tail::leave) return;
+  if (s.scattered) return zero_holes(s);
   for (const RowRange& range : unowned_rows(groups, s.to.rows)) {
     for (int64_t r = range.begin; r < range.end; ++r) s.to.write_zeros(r);
     if (s.to.scaled != nullptr) zero_tail_scales(s, range);
