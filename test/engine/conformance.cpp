@@ -127,6 +127,18 @@ Data<Index> Case::index(std::string_view name, int64_t limit, DType dtype) {
   };
   return d;
 }
+Data<Index> Case::entries(std::string_view name, int64_t per_token, int64_t lowest, int64_t limit,
+                          DType dtype) {
+  Data<Index> d{builder_.index(name, Shape{T(), per_token}, dtype),
+                store(name, dtype, {-1, per_token})};
+  d.stored->make = [this, lowest, limit](const Position&) {
+    return static_cast<double>(lowest + static_cast<int64_t>(random_()) % (limit - lowest));
+  };
+  return d;
+}
+Data<Tensor> Case::numbers(std::string_view name, DType dtype) {
+  return {builder_.input(name, {T()}, dtype), store(name, dtype, {-1})};
+}
 Data<Index> Case::fixed_index(std::string_view name, int64_t count, int64_t lowest, int64_t limit,
                               DType dtype) {
   Data<Index> d{builder_.index(name, count, dtype), store(name, dtype, {count})};

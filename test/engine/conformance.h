@@ -152,6 +152,11 @@ class Case {
   Data<Scalar> scalar(std::string_view name, double value, DType dtype = DType::f32);
   /// (T) numbers of 0 .. limit - 1.
   Data<Index> index(std::string_view name, int64_t limit, DType dtype = DType::i32);
+  /// (T, per_token) numbers of lowest .. limit - 1.
+  Data<Index> entries(std::string_view name, int64_t per_token, int64_t lowest, int64_t limit,
+                      DType dtype = DType::i32);
+  /// A plain tensor of one extent, T.
+  Data<Tensor> numbers(std::string_view name, DType dtype = DType::f32);
   /// `count` numbers of lowest .. limit - 1, whatever T is.
   Data<Index> fixed_index(std::string_view name, int64_t count, int64_t lowest, int64_t limit,
                           DType dtype = DType::i32);
