@@ -169,6 +169,7 @@ class Checker {
     int64_t column;
     int64_t rows;
     int64_t columns;
+    const RowGroup* group;
     int64_t scale;  ///< Byte, or f32 number.
     int64_t scale_row;
     int64_t scale_column;
@@ -233,7 +234,7 @@ class Checker {
         const int64_t of = base::ceil_div(per_group ? g.rows : ref.rows, size);
         const int64_t base = per_group ? bases[static_cast<size_t>(g.group)] : 0;
         for (int64_t c = 0; c < ref.columns; ++c) {
-          all.push_back({g.begin + r, c, std::min(size, g.rows - r), 1,
+          all.push_back({g.begin + r, c, std::min(size, g.rows - r), 1, &g,
                          base + numerics::tiled_offset(c, block, of), c, block});
         }
       }
@@ -242,7 +243,7 @@ class Checker {
           int64_t at =
               f32_scales ? r * count + b : row_scale_offset(v.scaled->layout, r, b, count, &g);
           if (v.scaled->format == Format::fp8_tensor) at = 0;
-          all.push_back({r, b * width, 1, std::min(width, ref.columns - b * width), at, r, b});
+          all.push_back({r, b * width, 1, std::min(width, ref.columns - b * width), &g, at, r, b});
         }
       }
     }
@@ -289,6 +290,7 @@ class Checker {
   void codes(const ir::Output& o, const numerics::BlockSpec& spec, const Interval& x,
              const StoredRef& ref, const Block& b) {
     const double s = stored_scale(spec, ref, b);
+    const StoredRef placed = ref.in_group(*b.group);
     const float factor = numerics::element_factor(spec, static_cast<float>(s));
     // An approximate reciprocal errs by a unit in its last place (PTX ISA, rcp.approx).
     const double slack = spec.reciprocal == Reciprocal::approx ? 0x1p-22 : 0;
@@ -296,7 +298,7 @@ class Checker {
     for (int64_t r = b.row; r < b.row + b.rows; ++r) {
       for (int64_t c = b.column; c < b.column + b.columns; ++c) {
         const auto e = static_cast<size_t>(r * ref.columns + c);
-        ref.read_codes(r, c, 1, &got);
+        placed.read_codes(r, c, 1, &got);
         const double ends[2] = {static_cast<double>(x.low[e] * factor),
                                 static_cast<double>(x.high[e] * factor)};
         Allowed a{coded(o, spec, static_cast<double>(x.mid[e] * factor), 0),

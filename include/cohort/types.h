@@ -60,8 +60,12 @@ enum class ScaleLayout : uint8_t {
   global,       ///< Column scales; one tiled_128x4 (features, blocks) matrix over all tokens.
 };
 
-/// In which order column-quantised elements stand: as the tensor, or transposed (features, T).
-enum class ColStorage : uint8_t { as_rows, transposed };
+/// In which order column-quantised elements stand.
+enum class ColStorage : uint8_t {
+  as_rows,     ///< As the tensor: (T, features).
+  transposed,  ///< (features, T).
+  ragged,  ///< One (features, rows) matrix a group; that of rows from r on begins at features * r.
+};
 
 /// How a UE8M0 scale is rounded to a power of two (numerics.h gives the definitions).
 enum class ScaleRounding : uint8_t { up, floor, even };

@@ -17,7 +17,7 @@ Extents stored_shape(const Value& type) {
   Extents s = type.shape;
   const bool weights = type.role == Role::weights || type.role == Role::weight_pointers;
   if (weights && type.major == Major::n) std::swap(s[1], s[2]);
-  if (type.scaled && type.scaled->storage == ColStorage::transposed) std::swap(s[0], s[1]);
+  if (type.scaled && type.scaled->storage != ColStorage::as_rows) std::swap(s[0], s[1]);
   return s;
 }
 
@@ -105,13 +105,17 @@ void scaled_faults(const Value& v, Faults& faults) {
     layout(s.layout == tiled_128x4 || s.layout == linear || s.layout == shifted_128,
            "tiled_128x4, linear or shifted_128 for row scales");
   }
-  if (s.storage == ColStorage::transposed && s.axis != Axes::col) {
-    faults.push_back({"E-ATTRIBUTE", "storage", -1, "as_rows", "transposed",
+  if (s.storage != ColStorage::as_rows && s.axis != Axes::col) {
+    faults.push_back({"E-ATTRIBUTE", "storage", -1, "as_rows", std::string(name(s.storage)),
                       "only column blocks can stand transposed"});
   }
+  if (s.storage == ColStorage::ragged && v.strides.rank() > 0) {
+    faults.push_back({"E-STRIDE", "strides", -1, "packed matrices", "strides",
+                      "ragged storage has one packed matrix a group"});
+  }
   if (v.dtype == DType::e2m1) {
-    if (s.axis == Axes::col && s.storage != ColStorage::transposed) {
-      faults.push_back({"E-ATTRIBUTE", "storage", -1, "transposed", "as_rows",
+    if (s.axis == Axes::col && s.storage == ColStorage::as_rows) {
+      faults.push_back({"E-ATTRIBUTE", "storage", -1, "transposed or ragged", "as_rows",
                         "e2m1 is packed along tokens in column blocks"});
     }
     const Extents stored = stored_shape(v);

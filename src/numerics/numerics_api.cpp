@@ -113,6 +113,9 @@ Job::Job(const QuantizeSpec& s, int64_t row_count, int64_t column_count,
     refuse("E-SHAPE", column ? "rows" : "columns", "an even number: e2m1 are packed in pairs",
            std::to_string(along));
   }
+  if (column && s.col_storage == ColStorage::ragged) {
+    refuse("E-ATTRIBUTE", "col_storage", "as_rows or transposed", "ragged");
+  }
   check_layout(*this, s);
   blocks = s.format == Format::fp8_row ? 1 : ceil_div(columns, size);
   if (!f32_scales) bytes = numerics::exact_scale_bytes(scales, groups);

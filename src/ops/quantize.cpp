@@ -80,8 +80,10 @@ ir::Value result_type(ir::Infer& c, Format to, DType element, Axes axis) {
   } else {
     s.layout = c.choice<ScaleLayout>("col_layout");
     // Two e2m1 of a column block share a byte, so they stand along tokens.
-    s.storage =
-        element == DType::e2m1 ? ColStorage::transposed : c.choice<ColStorage>("col_storage");
+    s.storage = c.choice<ColStorage>("col_storage");
+    if (element == DType::e2m1 && s.storage == ColStorage::as_rows) {
+      s.storage = ColStorage::transposed;
+    }
   }
   v.scaled = s;
   return v;
@@ -140,7 +142,7 @@ ir::OpRecord quantize() {
                {"offset", "of stochastic rounding, i64"},
                {"row_layout", "of row scales; default linear for f32 scales, else tiled_128x4"},
                {"col_layout", "of column scales: per_group or global"},
-               {"col_storage", "where elements of column blocks stand; e2m1 always transposed"}});
+               {"col_storage", "where elements of column blocks stand; e2m1 never as rows"}});
   return r;
 }
 

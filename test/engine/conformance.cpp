@@ -86,7 +86,9 @@ std::shared_ptr<Stored> Case::store_scaled(std::string_view name, std::vector<in
   // Two e2m1 of a column block share a byte.
   const bool packed = spec.axis == Axes::col && element == DType::e2m1;
   s->scaled = std::make_shared<ScaleLocation>(ScaleLocation{
-      format, element, layout, spec.axis, packed ? ColStorage::transposed : spec.storage, weights});
+      format, element, layout, spec.axis,
+      packed && spec.storage == ColStorage::as_rows ? ColStorage::transposed : spec.storage,
+      weights});
   return s;
 }
 

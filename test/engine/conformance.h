@@ -280,6 +280,9 @@ struct EnlistRefused {
 
 /// Byte of scale (r, s) of a matrix with `columns` scale columns: 512-byte atoms of 128 rows x 4.
 [[nodiscard]] int64_t tiled_byte(int64_t r, int64_t s, int64_t columns);
+/// Where the code of element (r, c) of a (rows, columns) matrix stands, in elements.
+[[nodiscard]] int64_t code_place(ColStorage storage, const Tokens& tokens, int64_t rows,
+                                 int64_t columns, int64_t r, int64_t c);
 /// Which scale belongs to element (r, c) of a (rows, columns) matrix: a byte, or an f32 number.
 [[nodiscard]] int64_t scale_place(const ScaleLocation& where, const Tokens& tokens, int64_t rows,
                                   int64_t columns, int64_t r, int64_t c);

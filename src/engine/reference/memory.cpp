@@ -79,7 +79,7 @@ StoredRef Memory::matrix(int32_t value) const {
   r.scaled = v.scaled ? &*v.scaled : nullptr;
   r.rows = extent(v.shape[0]);
   r.columns = v.shape.rank > 1 ? extent(v.shape[1]) : 1;
-  const bool transposed = v.scaled && v.scaled->storage == ColStorage::transposed;
+  const bool transposed = v.scaled && v.scaled->storage != ColStorage::as_rows;
   if (v.node == kNone) {
     const TensorView& data = input(value, Kind::data);
     r.data = data.data;
@@ -146,7 +146,7 @@ StoredRef Memory::output(size_t index) const {
     r.row_stride = data.strides[0];
     return r;
   }
-  place(r, data, 0, v.scaled && v.scaled->storage == ColStorage::transposed);
+  place(r, data, 0, v.scaled && v.scaled->storage != ColStorage::as_rows);
   if (v.scaled) r.scale = part(true, number, Kind::scale).data;
   return r;
 }

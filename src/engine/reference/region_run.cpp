@@ -73,7 +73,7 @@ class RegionRun {
     // Two groups that meet inside a byte of transposed fp4 codes may not be written at once.
     for (const Sink& s : sinks_) {
       const bool packed = s.to.scaled != nullptr && s.to.dtype == DType::e2m1;
-      if (packed && s.to.scaled->storage == ColStorage::transposed) threads = 1;
+      if (packed && s.to.scaled->storage != ColStorage::as_rows) threads = 1;
     }
     std::vector<Scratch> scratch(static_cast<size_t>(threads));
     const auto work = [&](int64_t i, int thread) {

@@ -93,10 +93,11 @@ void zero_tail_scales(const Sink& s, const RowRange& range) {
   }
 }
 
-numerics::CodeTarget code_target(const Sink& s, int64_t row) {
-  const bool transposed = s.to.scaled->storage == ColStorage::transposed;
-  return {static_cast<uint8_t*>(s.to.data), transposed ? s.to.column_stride : s.to.row_stride,
-          transposed, row * s.to.row_stride};
+numerics::CodeTarget code_target(const Sink& s, const RowGroup& group, int64_t row) {
+  const bool transposed = s.to.scaled->storage != ColStorage::as_rows;
+  const StoredRef to = s.to.in_group(group);
+  return {static_cast<uint8_t*>(to.data), transposed ? to.column_stride : to.row_stride, transposed,
+          to.first + row * to.row_stride};
 }
 
 void store_row_scales(const Sink& s, const RowGroup& group, int64_t first, int64_t rows,
@@ -128,7 +129,8 @@ void quantize_columns(const Sink& s, const numerics::BlockSpec& spec, const RowG
     part.data += r * x.stride;
     part.rows = std::min(size, rows - r);
     part.first_index += static_cast<uint64_t>(r) * x.index_stride;
-    quantize_column_block(spec, part, code_target(s, first + r), {scratch.data(), nullptr, 1});
+    quantize_column_block(spec, part, code_target(s, group, first + r),
+                          {scratch.data(), nullptr, 1});
     const int64_t block = (first + r - group.begin) / size + (per_group ? 0 : group.begin / size);
     for (int64_t n = 0; n < x.columns; ++n) {
       bytes[base + numerics::tiled_offset(n, block, blocks)] = scratch[static_cast<size_t>(n)];
@@ -228,16 +230,17 @@ void quantize_panel(const Sink& s, const numerics::BlockSpec& spec, const RowGro
     return;
   }
   if (spec.format == Format::fp8_tensor) {
-    quantize_whole(spec, s.whole_amax, source, code_target(s, first), nullptr);
+    quantize_whole(spec, s.whole_amax, source, code_target(s, group, first), nullptr);
     return;
   }
   if (has_f32_scales(s)) {
     float* scales = static_cast<float*>(s.to.scale) + first * row_blocks(s);
-    quantize_rows(spec, source, code_target(s, first), {nullptr, scales, row_blocks(s)});
+    quantize_rows(spec, source, code_target(s, group, first), {nullptr, scales, row_blocks(s)});
     return;
   }
   scratch.resize(static_cast<size_t>(rows * row_blocks(s)));
-  quantize_rows(spec, source, code_target(s, first), {scratch.data(), nullptr, row_blocks(s)});
+  quantize_rows(spec, source, code_target(s, group, first),
+                {scratch.data(), nullptr, row_blocks(s)});
   store_row_scales(s, group, first, rows, scratch.data());
 }
 

@@ -152,6 +152,14 @@ CONFORMANCE(grouped_wgrad, mxfp4) {
 CONFORMANCE(grouped_wgrad, nvfp4) {
   quantised(c, Format::nvfp4, Format::nvfp4, {.axis = Axes::col}, {.multiple = 2, .unit = 5});
 }
+CONFORMANCE(grouped_wgrad, nvfp4_ragged) {
+  quantised(c, Format::nvfp4, Format::nvfp4, {.axis = Axes::col, .storage = ColStorage::ragged},
+            {.multiple = 2, .unit = 5});
+}
+CONFORMANCE(grouped_wgrad, mxfp8_ragged) {
+  quantised(c, Format::mxfp8_e4m3, Format::mxfp8_e4m3,
+            {.axis = Axes::col, .storage = ColStorage::ragged});
+}
 CONFORMANCE(grouped_wgrad, fp8_tensor) { quantised(c, Format::fp8_tensor, Format::fp8_tensor, {}); }
 CONFORMANCE(grouped_wgrad, fp8_row) { quantised(c, Format::fp8_row, Format::fp8_row, {}); }
 

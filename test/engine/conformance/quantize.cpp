@@ -107,10 +107,10 @@ struct Blocks {
   [[nodiscard]] Bytes codes(const TensorInfo& info) const {
     const int64_t rows = tokens->rows;
     std::vector<int> elements(static_cast<size_t>(rows * features));
-    const bool turned = storage == ColStorage::transposed && axis == Axes::col;
+    const ColStorage order = axis == Axes::col ? storage : ColStorage::as_rows;
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t c = 0; c < features; ++c) {
-        elements[static_cast<size_t>(turned ? c * rows + r : r * features + c)] =
+        elements[static_cast<size_t>(code_place(order, *tokens, rows, features, r, c))] =
             tokens->group(r) < 0 ? outside() : code(r, c);
       }
     }
@@ -246,7 +246,8 @@ void quantise(Case& c, const Wanted& w) {
   if (w.axes != Axes::row) {
     b.axis = Axes::col;
     b.layout = w.col_layout;
-    b.storage = element == DType::e2m1 ? ColStorage::transposed : w.col_storage;
+    const bool as_rows = w.col_storage == ColStorage::as_rows;
+    b.storage = element == DType::e2m1 && as_rows ? ColStorage::transposed : w.col_storage;
     publish("col", q.col);
   }
 }
@@ -296,6 +297,15 @@ CONFORMANCE(quantize, shifted) {
 }
 CONFORMANCE(quantize, global) {
   quantise(c, {.groups = {.multiple = 32}, .axes = Axes::both, .col_layout = ScaleLayout::global});
+}
+CONFORMANCE(quantize, ragged) {
+  quantise(c, {.axes = Axes::col, .col_storage = ColStorage::ragged});
+}
+CONFORMANCE(quantize, ragged_nvfp4) {
+  quantise(c, {.to = Format::nvfp4,
+               .groups = {.multiple = 2},
+               .axes = Axes::col,
+               .col_storage = ColStorage::ragged});
 }
 CONFORMANCE(quantize, transposed) {
   quantise(c, {.axes = Axes::col, .col_storage = ColStorage::transposed});
