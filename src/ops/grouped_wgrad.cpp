@@ -59,13 +59,13 @@ void infer(ir::Infer& c) {
   const ir::Value& a = *c.operand("a");
   const ir::Value& b = *c.operand("b");
   const ir::Value& groups = *c.operand("groups");
+  check_operand_kinds(c, "a", "b");  // first: it says nothing where there are findings already
   check_rows(c);
   for (const auto& [field, gather] : {std::pair{"a", "gather_a"}, std::pair{"b", "gather_b"}}) {
     check_blocks(c, field, gather);
     if (c.operand(gather) != nullptr) check_shifted(c, field, "an operand without gather");
     check_same_groups(c, field, gather);
   }
-  check_operand_kinds(c, "a", "b");
   want_counted(c, "groups");
   for (const char* field : {"alpha", "global_scale_a", "global_scale_b"}) {
     c.want_extent(field, 0, groups.shape[0], "number of groups", c.describe(groups));
