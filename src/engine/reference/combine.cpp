@@ -1,6 +1,7 @@
 #include "engine/reference/combine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/checked.h"
@@ -11,8 +12,24 @@ namespace cohort::engine::reference {
 using ir::kNone;
 using Kind = ir::Reference::Kind;
 
-CombineRows::CombineRows(const Memory& memory, const ir::Node& node)
-    : m_(memory), kind_(node.op->reference.kind) {
+namespace {
+
+// A packed f32 matrix of the same extents in place of an operand.
+void replace(StoredRef& ref, const float* numbers) {
+  if (numbers == nullptr) return;
+  StoredRef r;
+  // Only read: nothing in this file writes to an operand.
+  r.data = const_cast<float*>(numbers);
+  r.rows = ref.rows;
+  r.columns = ref.columns;
+  r.row_stride = ref.columns;
+  ref = r;
+}
+
+}  // namespace
+
+CombineRows::CombineRows(const Memory& memory, const ir::Node& node, const CombineNumbers& numbers)
+    : m_(memory), kind_(node.op->reference.kind), absolute_(numbers.absolute) {
   const ir::Graph& g = m_.graph();
   const auto value = [&](int32_t v) -> const ir::Value& {
     return g.values[static_cast<size_t>(v)];
@@ -20,6 +37,8 @@ CombineRows::CombineRows(const Memory& memory, const ir::Node& node)
   const bool spreads = kind_ == Kind::d_combine;
   y_ = m_.matrix(g.operand(node, spreads ? "d_out" : "y"));
   if (kind_ == Kind::d_combine_weights) d_out_ = m_.matrix(g.operand(node, "d_out"));
+  replace(y_, numbers.y);
+  replace(d_out_, numbers.d_out);
   index_ = g.operand(node, spreads ? "scat" : "rev");
   weights_ = kind_ == Kind::d_combine_weights ? kNone : g.operand(node, "weights");
   const ir::Value& index = value(index_);
@@ -58,7 +77,21 @@ float CombineRows::weight(int64_t entry) const {
   const StoredRef w = m_.matrix(weights_);
   float x = 0;
   w.read_codes(entry / w.columns, entry % w.columns, 1, &x);
-  return x;
+  return absolute_ ? std::fabs(x) : x;
+}
+
+void CombineRows::read(const StoredRef& from, int64_t row, std::vector<double>& out) const {
+  from.read(row, 0, from.columns, nullptr, out.data());
+  if (!absolute_) return;
+  for (double& x : out) x = std::fabs(x);
+}
+
+int64_t CombineRows::terms() const {
+  if (kind_ == Kind::d_combine) return 1;
+  if (kind_ == Kind::d_combine_weights) return y_.columns;
+  int64_t most = per_token_;
+  for (const RowGroup& g : by_token_) most = std::max(most, g.rows);
+  return most;
 }
 
 void CombineRows::rows(int64_t first, int64_t rows, float* out) const {
@@ -81,7 +114,7 @@ void CombineRows::sum(int64_t token, float* out) const {
   for (int64_t j = e.first; j < e.first + e.count; ++j) {
     const int64_t from = m_.index_row(index_, j, y_.rows, true);
     if (from < 0) continue;
-    y_.read(from, 0, columns_, nullptr, row.data());
+    read(y_, from, row);
     const float w = weight(j);
     for (int64_t n = 0; n < columns_; ++n) {
       out[n] += w * static_cast<float>(row[static_cast<size_t>(n)]);
@@ -96,7 +129,7 @@ void CombineRows::spread(int64_t row, float* out) const {
   const int64_t token = token_of(entry);
   if (token < 0) return;
   std::vector<double> x(static_cast<size_t>(columns_));
-  y_.read(token, 0, columns_, nullptr, x.data());
+  read(y_, token, x);
   const float w = weight(entry);
   for (int64_t n = 0; n < columns_; ++n) out[n] = w * static_cast<float>(x[static_cast<size_t>(n)]);
 }
@@ -108,11 +141,11 @@ void CombineRows::dots(int64_t token, int64_t first, int64_t count, float* out) 
   const int64_t width = y_.columns;
   std::vector<double> d(static_cast<size_t>(width));
   std::vector<double> x(static_cast<size_t>(width));
-  d_out_.read(token, 0, width, nullptr, d.data());
+  read(d_out_, token, d);
   for (int64_t j = 0; j < count; ++j) {
     const int64_t from = m_.index_row(index_, first + j, y_.rows, true);
     if (from < 0) continue;
-    y_.read(from, 0, width, nullptr, x.data());
+    read(y_, from, x);
     double dot = 0;
     for (size_t n = 0; n < x.size(); ++n) dot += d[n] * x[n];
     out[j] = static_cast<float>(dot);

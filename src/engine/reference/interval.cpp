@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/diagnostics.h"
+#include "engine/reference/interval_roots.h"
 #include "engine/reference/panel_product.h"
 #include "engine/reference/region_run.h"
 #include "ir/op_record.h"
@@ -68,10 +69,27 @@ class Evaluation {
     return groups;
   }
 
+  RootOperand root(const ir::Node& n, std::string_view field) {
+    const int32_t v = g_.operand(n, field);
+    if (value(v).node == kNone) return {};
+    if (value(v).scaled) unsupported(n, std::string(field) + " is quantised in the graph");
+    return {&at(v)};
+  }
+
   void node(const ir::Node& n) {
     const Kind kind = n.op->reference.kind;
     if (kind == Kind::quantize) return;
     if (kind == Kind::none) unsupported(n, "the op has no reference");
+    const bool combines =
+        kind == Kind::combine || kind == Kind::d_combine || kind == Kind::d_combine_weights;
+    if (kind == Kind::wgrad) {
+      return wgrad_interval(m_, n, root(n, "a"), root(n, "b"), at(n.first_result));
+    }
+    if (combines) {
+      const bool has_both = kind == Kind::d_combine_weights;
+      return combine_interval(m_, n, root(n, kind == Kind::d_combine ? "d_out" : "y"),
+                              has_both ? root(n, "d_out") : RootOperand{}, at(n.first_result));
+    }
     const int32_t result = n.first_result;
     const int32_t rows_of = n.op->is_root ? result : n.in;
     const int64_t rows = m_.extent(value(rows_of).shape[0]);

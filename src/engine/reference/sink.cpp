@@ -190,13 +190,18 @@ std::vector<int64_t> scattered_rows(const Memory& m, const ir::Output& o,
   return to;
 }
 
+std::vector<bool> places_taken(const std::vector<int64_t>& scattered, int64_t places) {
+  std::vector<bool> taken(static_cast<size_t>(places), false);
+  for (const int64_t row : scattered) {
+    if (row >= 0) taken[static_cast<size_t>(row)] = true;
+  }
+  return taken;
+}
+
 namespace {
 
 void zero_holes(const Sink& s) {
-  std::vector<bool> taken(static_cast<size_t>(s.to.rows), false);
-  for (const int64_t row : *s.scattered) {
-    if (row >= 0) taken[static_cast<size_t>(row)] = true;
-  }
+  const std::vector<bool> taken = places_taken(*s.scattered, s.to.rows);
   for (int64_t r = 0; r < s.to.rows; ++r) {
     if (!taken[static_cast<size_t>(r)]) s.to.write_zeros(r);
   }

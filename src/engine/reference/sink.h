@@ -33,6 +33,8 @@ struct Sink {
 [[nodiscard]] std::vector<int64_t> scattered_rows(const Memory& memory, const ir::Output& output,
                                                   const std::vector<RowGroup>& groups,
                                                   int64_t rows);
+/// Which of the places of a scattered output are written.
+[[nodiscard]] std::vector<bool> places_taken(const std::vector<int64_t>& scattered, int64_t places);
 
 /// The quantiser's attributes of a quantize node, scalars read.
 [[nodiscard]] numerics::BlockSpec block_spec(const Memory& memory, const ir::Node& node);
