@@ -58,7 +58,12 @@ enum class ScaleLayout : uint8_t {
   shifted_128,  ///< Row scales; expert g starts at 128-row tile floor(c_g / 128) + g.
   per_group,    ///< Column scales; one tiled_128x4 (features, blocks of g) matrix per group.
   global,       ///< Column scales; one tiled_128x4 (features, blocks) matrix over all tokens.
+  padded_128,   ///< Row scales; each group begins at the next 128-row tile that is free.
 };
+/// True for row scales whose place depends on the groups: shifted_128, padded_128.
+[[nodiscard]] constexpr bool is_placed_by_group(ScaleLayout layout) {
+  return layout == ScaleLayout::shifted_128 || layout == ScaleLayout::padded_128;
+}
 
 /// In which order column-quantised elements stand.
 enum class ColStorage : uint8_t {

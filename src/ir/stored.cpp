@@ -102,8 +102,8 @@ void scaled_faults(const Value& v, Faults& faults) {
   } else if (weights) {
     layout(s.layout == tiled_128x4 || s.layout == linear, "tiled_128x4 or linear");
   } else {
-    layout(s.layout == tiled_128x4 || s.layout == linear || s.layout == shifted_128,
-           "tiled_128x4, linear or shifted_128 for row scales");
+    layout(s.layout == tiled_128x4 || s.layout == linear || is_placed_by_group(s.layout),
+           "tiled_128x4, linear, shifted_128 or padded_128 for row scales");
   }
   if (s.storage != ColStorage::as_rows && s.axis != Axes::col) {
     faults.push_back({"E-ATTRIBUTE", "storage", -1, "as_rows", std::string(name(s.storage)),

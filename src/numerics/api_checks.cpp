@@ -48,6 +48,15 @@ Group Groups::operator[](int64_t g) const {
   return {g, boundaries_[i], boundaries_[i + 1]};
 }
 
+int64_t Groups::scale_row(ScaleLayout layout, int64_t g) const {
+  if (layout == ScaleLayout::shifted_128) return shifted_row(before(g), g);
+  int64_t tiles = 0;
+  for (int64_t h = 0; h < g; ++h) {
+    tiles += base::ceil_div((*this)[h].end - (*this)[h].begin, kAtomRows);
+  }
+  return tiles * kAtomRows;
+}
+
 int64_t exact_scale_bytes(const ScaleMatrix& m, const Groups& groups) {
   check_extents(m.rows, m.columns);
   if (m.block < 1) refuse("E-SHAPE", "block", "at least 1", std::to_string(m.block));

@@ -44,8 +44,8 @@ constexpr std::array<FormatFacts, 7> kFormats{{{"mxfp8_e4m3", {DType::e4m3, DTyp
 
 constexpr std::array<std::string_view, 3> kAxes{"row", "col", "both"};
 constexpr std::array<std::string_view, 5> kForms{"starts", "ends", "boundaries", "counts", "slots"};
-constexpr std::array<std::string_view, 5> kLayouts{"tiled_128x4", "linear", "shifted_128",
-                                                   "per_group", "global"};
+constexpr std::array<std::string_view, 6> kLayouts{"tiled_128x4", "linear", "shifted_128",
+                                                   "per_group",   "global", "padded_128"};
 constexpr std::array<std::string_view, 3> kStorages{"as_rows", "transposed", "ragged"};
 constexpr std::array<std::string_view, 3> kScaleRoundings{"up", "floor", "even"};
 constexpr std::array<std::string_view, 2> kReciprocals{"exact", "approx"};

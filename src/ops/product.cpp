@@ -65,9 +65,10 @@ void check_alone(ir::Infer& infer, std::string_view field, const ir::Value& v) {
 
 void check_shifted(ir::Infer& infer, std::string_view field, std::string_view wanted) {
   const ir::Value& v = *infer.operand(field);
-  if (!v.scaled || v.scaled->layout != ScaleLayout::shifted_128) return;
-  infer.fail("E-LAYOUT", field, -1, "tiled_128x4 or linear", "shifted_128",
-             "shifted_128 scales of " + infer.describe(v) + " are placed by group: they need " +
+  if (!v.scaled || !is_placed_by_group(v.scaled->layout)) return;
+  const std::string layout(name(v.scaled->layout));
+  infer.fail("E-LAYOUT", field, -1, "tiled_128x4 or linear", layout,
+             layout + " scales of " + infer.describe(v) + " are placed by group: they need " +
                  std::string(wanted));
 }
 

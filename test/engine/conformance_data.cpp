@@ -133,6 +133,13 @@ int64_t scale_place(const ScaleLocation& where, const Tokens& tokens, int64_t ro
     earlier += size;
     base += 512 * (up(columns, 128) / 128) * (up(up(size, block) / block, 4) / 4);
   }
+  if (where.layout == ScaleLayout::padded_128) {
+    int64_t tiles = 0;
+    for (int32_t g = 0; g < group; ++g) {
+      tiles += up(tokens.ranges[static_cast<size_t>(g)].rows, 128) / 128;
+    }
+    return tiled_byte(tiles * 128 + row, c / block, across);
+  }
   if (where.layout == ScaleLayout::shifted_128) {
     return tiled_byte((earlier / 128 + group) * 128 + row, c / block, across);
   }
@@ -329,7 +336,7 @@ void put_matrix(const Stored& s, const Tokens& tokens, size_t first, std::byte* 
                                  : w.axis == Axes::col ? w.storage
                                                        : ColStorage::as_rows;
       write_code(w.element, s.codes[i], code_place(storage, tokens, rows, columns, r, c), codes);
-      const bool placed = w.layout == ScaleLayout::shifted_128 || w.axis == Axes::col;
+      const bool placed = is_placed_by_group(w.layout) || w.axis == Axes::col;
       if (placed && tokens.group(r) < 0) continue;
       const bool shared = w.format == Format::fp8_tensor && std::isnan(s.scales[i]);
       if (shared) continue;

@@ -16,6 +16,7 @@ struct RowGroup {
   int64_t begin = 0;  ///< First row of the token axis.
   int64_t rows = 0;
   int64_t before = 0;  ///< Rows of earlier groups: the c_g of shifted_128.
+  int64_t tiles = 0;   ///< Tiles of 128 rows that earlier groups begin: padded_128.
 };
 
 /// Reads the offsets of a groups input. Throws FindingsError (E-GROUPS) when they decrease, overlap

@@ -44,7 +44,7 @@ void pad_row_scales(const Sink& s, const std::vector<RowGroup>& groups) {
       zero_scales(s, r, nullptr, 0, padded);
     }
   }
-  if (layout == ScaleLayout::shifted_128) {
+  if (is_placed_by_group(layout)) {
     for (const RowGroup& g : groups) {
       for (int64_t r = g.rows; r < ceil_div(g.rows, 128) * 128; ++r) {
         zero_scales(s, g.begin + r, &g, 0, padded);
@@ -81,7 +81,7 @@ void zero_tail_scales(const Sink& s, const RowRange& range) {
     if (has_f32_scales(s)) {
       float* f = static_cast<float*>(s.to.scale) + r * row_blocks(s);
       std::fill(f, f + row_blocks(s), 0.0f);
-    } else if (s.to.scaled->axis == Axes::row && layout != ScaleLayout::shifted_128) {
+    } else if (s.to.scaled->axis == Axes::row && !is_placed_by_group(layout)) {
       const bool tiled = layout == ScaleLayout::tiled_128x4;
       zero_scales(s, r, nullptr, 0, tiled ? ceil_div(row_blocks(s), 4) * 4 : row_blocks(s));
     } else if (layout == ScaleLayout::global && r % size == 0) {

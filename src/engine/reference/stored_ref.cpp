@@ -17,6 +17,8 @@ int64_t row_scale_offset(ScaleLayout layout, int64_t row, int64_t block, int64_t
   if (layout == ScaleLayout::linear) return row * blocks + block;
   if (layout == ScaleLayout::shifted_128) {
     row = numerics::shifted_row(group->before, group->group) + row - group->begin;
+  } else if (layout == ScaleLayout::padded_128) {
+    row = group->tiles * numerics::kAtomRows + row - group->begin;
   }
   return numerics::tiled_offset(row, block, blocks);
 }

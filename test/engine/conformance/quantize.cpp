@@ -7,7 +7,7 @@ namespace cohort::test::conformance {
 
 CONFORMANCE_REFUSED(quantize, element, "f32 f16 bf16 e3m2 e2m3 e8m0 i32 i64");
 CONFORMANCE_REFUSED(quantize, row_layout, "per_group global");
-CONFORMANCE_REFUSED(quantize, col_layout, "tiled_128x4 linear shifted_128");
+CONFORMANCE_REFUSED(quantize, col_layout, "tiled_128x4 linear shifted_128 padded_128");
 
 namespace {
 
@@ -145,7 +145,7 @@ struct Blocks {
             byte == kUntouched ? kUntouched : static_cast<int>(word >> (8 * b) & 0xFF);
       }
     };
-    const bool by_group = layout == ScaleLayout::shifted_128 || axis == Axes::col;
+    const bool by_group = is_placed_by_group(layout) || axis == Axes::col;
     for (int64_t r = 0; r < tokens->rows; ++r) {
       for (int64_t c = 0; c < features; ++c) {
         if (tokens->group(r) >= 0) {
@@ -291,6 +291,9 @@ CONFORMANCE(quantize, stochastic_nvfp4) {
 CONFORMANCE(quantize, linear) { quantise(c, {.row_layout = ScaleLayout::linear}); }
 CONFORMANCE(quantize, tiled) {
   quantise(c, {.features = 160, .groups = {.unit = 8}, .row_layout = ScaleLayout::tiled_128x4});
+}
+CONFORMANCE(quantize, padded) {
+  quantise(c, {.groups = {.unit = 8}, .row_layout = ScaleLayout::padded_128});
 }
 CONFORMANCE(quantize, shifted) {
   quantise(c, {.groups = {.unit = 8}, .row_layout = ScaleLayout::shifted_128});
