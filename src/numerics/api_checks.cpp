@@ -67,6 +67,9 @@ int64_t exact_scale_bytes(const ScaleMatrix& m, const Groups& groups) {
       const auto part = per_group_bytes(m.columns, groups[g].end - groups[g].begin, m.block);
       bytes = part ? base::checked_add(*bytes, *part) : std::nullopt;
     }
+  } else if (m.layout == ScaleLayout::padded_128) {
+    const int64_t rows = groups.scale_row(m.layout, groups.size());
+    bytes = tiled_bytes(rows, base::ceil_div(m.columns, m.block));
   } else {
     bytes = scale_buffer_bytes(m.layout, m.rows, m.columns, m.block, groups.size());
   }
