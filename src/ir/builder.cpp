@@ -381,13 +381,9 @@ void Builder::output(std::string_view name, const Handle& value, const OutputOpt
   try {
     const int32_t id = detail::open(*state_, value, name, "value", where);
     ir::OutputFields fields{o.dtype, o.tail, o.strides, o.alignment, o.discrete};
-    const auto index = [&](const Maybe<Index>& handle, std::string_view field) {
-      const int32_t number = handle ? detail::open(*state_, *handle, name, field, where) : kNone;
-      fields.faulty = fields.faulty || (handle && number == kNone);
-      return number;
-    };
-    fields.scatter = index(o.scatter, "scatter");
-    fields.slot = index(o.slot, "slot");
+    if (o.scatter) fields.scatter = detail::open(*state_, *o.scatter, name, "scatter", where);
+    if (o.slot) fields.slot = detail::open(*state_, *o.slot, name, "slot", where);
+    fields.faulty = (o.scatter && fields.scatter == kNone) || (o.slot && fields.slot == kNone);
     fields.top_k = o.top_k;
     if (o.rows) {
       const ir::Value rows = typed(*state_, Role::value, {*o.rows}, DType::f32, name, where);

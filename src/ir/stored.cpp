@@ -69,6 +69,18 @@ void extent_faults(const Extents& shape, int64_t element_bits, Faults& faults) {
   }
 }
 
+void storage_faults(const Value& v, Faults& faults) {
+  const ScaledType& s = *v.scaled;
+  if (s.storage != ColStorage::as_rows && s.axis != Axes::col) {
+    faults.push_back({"E-ATTRIBUTE", "storage", -1, "as_rows", std::string(name(s.storage)),
+                      "only column blocks can stand transposed"});
+  }
+  if (s.storage == ColStorage::ragged && v.strides.rank() > 0) {
+    faults.push_back({"E-STRIDE", "strides", -1, "packed matrices", "strides",
+                      "ragged storage has one packed matrix a group"});
+  }
+}
+
 void scaled_faults(const Value& v, Faults& faults) {
   const ScaledType& s = *v.scaled;
   const bool weights = v.role != Role::scaled_tensor;
@@ -105,14 +117,7 @@ void scaled_faults(const Value& v, Faults& faults) {
     layout(s.layout == tiled_128x4 || s.layout == linear || is_placed_by_group(s.layout),
            "tiled_128x4, linear, shifted_128 or padded_128 for row scales");
   }
-  if (s.storage != ColStorage::as_rows && s.axis != Axes::col) {
-    faults.push_back({"E-ATTRIBUTE", "storage", -1, "as_rows", std::string(name(s.storage)),
-                      "only column blocks can stand transposed"});
-  }
-  if (s.storage == ColStorage::ragged && v.strides.rank() > 0) {
-    faults.push_back({"E-STRIDE", "strides", -1, "packed matrices", "strides",
-                      "ragged storage has one packed matrix a group"});
-  }
+  storage_faults(v, faults);
   if (v.dtype == DType::e2m1) {
     if (s.axis == Axes::col && s.storage == ColStorage::as_rows) {
       faults.push_back({"E-ATTRIBUTE", "storage", -1, "transposed or ragged", "as_rows",

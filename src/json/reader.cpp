@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "ir/canonical.h"
@@ -74,8 +75,8 @@ class Reader : private ItemReader {
     }
     const auto it = e.kind == Kind::string ? symbols_.find(e.text) : symbols_.end();
     if (it == symbols_.end()) {
-      fail(key, e.kind == Kind::string ? "E-REFERENCE" : "E-JSON",
-           "an integer or the name of a dim", describe(e));
+      const bool named = e.kind == Kind::string;
+      fail(key, named ? "E-REFERENCE" : "E-JSON", "an integer or the name of a dim", describe(e));
       return false;
     }
     const ir::Symbol& symbol = g_.symbols[static_cast<size_t>(it->second)];
@@ -361,26 +362,16 @@ class Reader : private ItemReader {
     f.tail = choice(item, "tail", Tail::leave, true);
     f.strides = strides(item);
     f.alignment = integer(item, "alignment", 16, true);
-    if (const Value* d = member(item, "discrete", Kind::flag, "true or false", true)) {
-      f.discrete = d->integer != 0;
-    }
-    const auto index = [&](std::string_view key) {
+    const Value* discrete = member(item, "discrete", Kind::flag, "true or false", true);
+    f.discrete = discrete != nullptr && discrete->integer != 0;
+    for (const auto& [key, number] : {std::pair{"scatter", &f.scatter}, {"slot", &f.slot}}) {
       const Value* handle = member(item, key, Kind::string, "an index or null", true);
-      const int32_t number = handle == nullptr ? kNone : reference(handle->text, key);
-      f.faulty = f.faulty || (handle != nullptr && number == kNone);
-      return number;
-    };
-    f.scatter = index("scatter");
-    f.slot = index("slot");
+      if (handle != nullptr) *number = reference(handle->text, key);
+      f.faulty = f.faulty || (handle != nullptr && *number == kNone);
+    }
     f.top_k = integer(item, "top_k", 1, true);
-    const Value* rows = find(item, "rows");
-    ir::Extent e;
-    if (rows != nullptr && rows->kind != Kind::null) {
-      if (extent("rows", *rows, e, f.faulty)) {
-        f.rows = e;
-      } else {
-        f.faulty = true;
-      }
+    if (const Value* rows = find(item, "rows"); rows != nullptr && rows->kind != Kind::null) {
+      f.faulty = !extent("rows", *rows, f.rows.emplace(), f.faulty) || f.faulty;
     }
     r_.add_output(output_name, value, f, {nullptr, 0});
   }
