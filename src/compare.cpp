@@ -1,10 +1,12 @@
 // Results against the reference: intervals of every value, then each output held to its own.
 #include "compare.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,21 +50,25 @@ class Checker {
   void output(size_t index) {
     const ir::Output& o = g_.outputs[index];
     const ir::Value& v = g_.values[static_cast<size_t>(o.value)];
+    if (v.role == Role::weight_grad) {
+      begin(o.name);
+      return matrices(index, v);
+    }
     const StoredRef ref = m_.output(index);
-    const auto groups = m_.groups(rows_groups(v), ref.rows);
+    const auto groups = m_.groups(v.groups, m_.extent(v.shape[0]));
     begin(o.name);
     if (v.scaled) {
       quantised(o, v, ref, groups);
     } else {
       plain(o, v, ref, groups);
     }
-    if (o.tail == Tail::zero && v.groups != kNone) zero_tail(ref, groups);
+    if (o.tail == Tail::zero && (o.scatter != kNone || v.groups != kNone)) {
+      zero_tail(o, v, ref, groups);
+    }
   }
 
  private:
   TensorComparison& now() { return rep_.tensors.back(); }
-  static int32_t rows_groups(const ir::Value& v) { return v.groups; }
-
   void begin(const std::string& name) {
     rep_.names.push_back(name);
     rep_.tensors.emplace_back();
@@ -91,39 +97,62 @@ class Checker {
     ref.read_codes(row, 0, ref.columns, out.data());
   }
 
-  // Rounding to a type is monotone: the ends of the interval, rounded, are what is allowed.
-  void plain(const ir::Output& o, const ir::Value& v, const StoredRef& ref,
-             const std::vector<RowGroup>& groups) {
+  // Rounding to a type is monotone: the ends of the interval, rounded, are what is allowed. `from`:
+  // row of the interval; `at`: row of the memory; `shown`: row of the report.
+  void plain_row(const ir::Output& o, const StoredRef& ref, int64_t from, int64_t at,
+                 int64_t shown) {
     const Interval& x = values_[static_cast<size_t>(o.value)];
-    std::vector<float> got;
     const auto rounded = [&](float f) {
       return static_cast<double>(numerics::round_to(o.dtype, f));
     };
-    const auto row = [&](int64_t r) {
-      row_of(ref, r, got);
-      for (int64_t i = 0; i < ref.columns; ++i) {
-        const auto e = static_cast<size_t>(r * ref.columns + i);
-        element({rounded(x.mid[e]), rounded(x.low[e]), rounded(x.high[e])},
-                static_cast<double>(got[static_cast<size_t>(i)]), r, i);
-      }
-    };
-    if (v.role != Role::value && v.role != Role::row_vec) {  // a reduction: one row a group
-      for (int64_t r = 0; r < ref.rows; ++r) row(r);
-      return;
-    }
-    for (const RowGroup& g : groups) {
-      for (int64_t r = g.begin; r < g.begin + g.rows; ++r) row(r);
+    row_of(ref, at, row_);
+    for (int64_t i = 0; i < ref.columns; ++i) {
+      const auto e = static_cast<size_t>(from * ref.columns + i);
+      element({rounded(x.mid[e]), rounded(x.low[e]), rounded(x.high[e])},
+              static_cast<double>(row_[static_cast<size_t>(i)]), shown, i);
     }
   }
 
-  void zero_tail(const StoredRef& ref, const std::vector<RowGroup>& groups) {
-    std::vector<float> got;
-    for (const RowRange& range : unowned_rows(groups, ref.rows)) {
-      for (int64_t r = range.begin; r < range.end; ++r) {
-        row_of(ref, r, got);
-        for (int64_t i = 0; i < ref.columns; ++i) {
-          element({0, 0, 0}, static_cast<double>(got[static_cast<size_t>(i)]), r, i);
-        }
+  void plain(const ir::Output& o, const ir::Value& v, const StoredRef& ref,
+             const std::vector<RowGroup>& groups) {
+    if (v.role != Role::value && v.role != Role::row_vec) {  // a reduction: one row a group
+      for (int64_t r = 0; r < ref.rows; ++r) plain_row(o, ref, r, r, r);
+      return;
+    }
+    std::optional<std::vector<int64_t>> scattered;
+    if (o.scatter != kNone) scattered = scattered_rows(m_, o, groups, m_.extent(v.shape[0]));
+    for (const RowGroup& g : groups) {
+      for (int64_t r = g.begin; r < g.begin + g.rows; ++r) {
+        const int64_t to = scattered ? (*scattered)[static_cast<size_t>(r)] : r;
+        if (to >= 0) plain_row(o, ref, r, to, to);
+      }
+    }
+  }
+
+  // Gradients of weights: one matrix after the other, whose rows are numbered on.
+  void matrices(size_t index, const ir::Value& v) {
+    for (int64_t m = 0; m < m_.extent(v.shape[0]); ++m) {
+      const StoredRef ref = m_.output_matrix(index, m);
+      for (int64_t r = 0; r < ref.rows; ++r) {
+        plain_row(g_.outputs[index], ref, m * ref.rows + r, r, m * ref.rows + r);
+      }
+    }
+  }
+
+  // Rows that nobody owns.
+  void zero_tail(const ir::Output& o, const ir::Value& v, const StoredRef& ref,
+                 const std::vector<RowGroup>& groups) {
+    std::vector<bool> owned(static_cast<size_t>(ref.rows));
+    for (const RowGroup& g : groups) {
+      if (o.scatter == kNone) std::fill_n(owned.begin() + g.begin, g.rows, true);
+    }
+    if (o.scatter != kNone) {
+      owned = places_taken(scattered_rows(m_, o, groups, m_.extent(v.shape[0])), ref.rows);
+    }
+    for (int64_t r = 0; r < ref.rows; ++r) {
+      if (!owned[static_cast<size_t>(r)]) row_of(ref, r, row_);
+      for (int64_t i = 0; i < ref.columns && !owned[static_cast<size_t>(r)]; ++i) {
+        element({0, 0, 0}, static_cast<double>(row_[static_cast<size_t>(i)]), r, i);
       }
     }
   }
@@ -165,11 +194,12 @@ class Checker {
   void codes(const numerics::BlockSpec& spec, const Interval& x, const StoredRef& ref,
              const ScaleBlock& b) {
     const double s = stored_scale(spec, ref, b);
+    const StoredRef placed = ref.in_group(*b.group);
     float got = 0;
     for (int64_t r = b.row; r < b.row + b.rows; ++r) {
       for (int64_t c = b.column; c < b.column + b.columns; ++c) {
         const auto e = static_cast<size_t>(r * ref.columns + c);
-        ref.read_codes(r, c, 1, &got);
+        placed.read_codes(r, c, 1, &got);
         element(allowed_code(spec, s,
                              {static_cast<double>(x.mid[e]), static_cast<double>(x.low[e]),
                               static_cast<double>(x.high[e])}),
@@ -182,6 +212,7 @@ class Checker {
   const ir::Graph& g_;
   const std::vector<Interval>& values_;
   detail::ComparisonRep& rep_;
+  std::vector<float> row_;
 };
 
 std::string line(const TensorComparison& t) {

@@ -37,6 +37,7 @@ enum class Role : uint8_t {
   index,            ///< Row numbers, for gather and the like.
   weights,          ///< One dense (E, N, K) tensor, plain or quantised.
   weight_pointers,  ///< E pointers to (N, K) matrices, plain or quantised.
+  weight_grad,      ///< A computed matrix an expert (E, I, J).
 };
 /// The word for a role in JSON and messages ("row_vec").
 [[nodiscard]] COHORT_API std::string_view name(Role value) noexcept;
@@ -71,6 +72,11 @@ class Maybe {
   Maybe() noexcept : has_(false), none_(0) {}
   /// A field that is given.
   Maybe(T value) noexcept : has_(true), value_(value) {}  // NOLINT: a value stands for itself
+  /// A handle of a role that may stand here.
+  template <class U>
+  requires(std::is_base_of_v<Handle, T> && !std::is_same_v<U, T> &&
+           std::is_convertible_v<const U&, T>) Maybe(const U& value)
+  noexcept : has_(true), value_(value) {}  // NOLINT: stands for itself
   /// Copies what is given.
   Maybe(const Maybe& other) noexcept : has_(other.has_), none_(0) {
     if (has_) new (&value_) T(other.value_);
@@ -182,6 +188,24 @@ class ScaledTensor : public Handle {
   template <class O>
   ScaledTensor then(const O&) const {
     static_assert(detail::kNever<O>, "ScaledTensor takes no epilogue: Quantize ends a chain");
+    return *this;
+  }
+
+ private:
+  friend struct detail::Access;
+  using Handle::Handle;
+};
+
+/// Gradients of weights, one matrix an expert. Takes no epilogue: alpha and accumulation are fields
+/// of its op.
+class WeightGrad : public Handle {
+ public:
+  static constexpr Role role = Role::weight_grad;  ///< Its role.
+  WeightGrad() = delete;
+  /// Does not compile: gradients of weights take no epilogue.
+  template <class O>
+  WeightGrad then(const O&) const {
+    static_assert(detail::kNever<O>, "WeightGrad takes no epilogue: its op has alpha, accumulate");
     return *this;
   }
 
@@ -335,6 +359,11 @@ struct OutputOptions {
   Tail tail = Tail::leave;  ///< Rows (and scale bytes) that belong to no group.
   Strides strides{};        ///< Element strides; empty: packed row-major.
   int64_t alignment = 16;   ///< Byte alignment that the caller promises.
+  bool discrete = false;    ///< Gradients of weights: E pointers to packed matrices are bound.
+  Maybe<Index> scatter{};   ///< (T): row r goes to row scatter[r] * top_k + slot[r]; -1: nowhere.
+  Maybe<Index> slot{};      ///< (T): 0 .. top_k - 1; with scatter only. Default: 0.
+  int64_t top_k = 1;        ///< Rows of a scattered output that share an entry of `scatter`.
+  Maybe<Dim> rows{};        ///< Rows of a scattered output; those that nobody writes follow `tail`.
 };
 
 /// 128 bits that name a graph up to the names in it.
@@ -430,7 +459,8 @@ class COHORT_API Builder {
                                                const WeightOptions& options = {},
                                                Where where = Where::here()) noexcept;
   /// Which rows belong to which of `count` groups. Form `slots` binds "NAME.begin", "NAME.used".
-  [[nodiscard]] Groups groups(std::string_view name, int64_t count, GroupForm form,
+  /// A named `count` is for Combine::koff only.
+  [[nodiscard]] Groups groups(std::string_view name, Dim count, GroupForm form,
                               const GroupOptions& options = {},
                               Where where = Where::here()) noexcept;
   /// One number a row: f32, f16 or bf16.
@@ -450,6 +480,9 @@ class COHORT_API Builder {
                               Where where = Where::here()) noexcept;
   /// Row numbers: i32 or i64.
   [[nodiscard]] Index index(std::string_view name, Dim count, DType dtype = DType::i32,
+                            Where where = Where::here()) noexcept;
+  /// Row numbers (tokens, experts a token), for Combine.
+  [[nodiscard]] Index index(std::string_view name, Shape shape, DType dtype = DType::i32,
                             Where where = Where::here()) noexcept;
 
   /// Appends a root op. Mistakes are found now and reported by finish().

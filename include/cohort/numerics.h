@@ -73,8 +73,9 @@ struct QuantizeSpec {
 /// Quantises a packed (rows, columns) f32 matrix along its rows. `codes`: rows * columns elements,
 /// e2m1 two a byte. `scales`: scale_bytes(...) bytes, padding 0; for f32 scales 1 (fp8_tensor),
 /// rows (fp8_row) or rows x ceil(columns / 128) floats (fp8_block128). `boundaries`: E + 1 row
-/// numbers, needed by shifted_128, where rows outside of all groups are left out. E-SHAPE,
-/// E-LAYOUT, E-GROUPS, E-ATTRIBUTE or E-OVERFLOW name a bad argument; nothing is written then.
+/// numbers, needed by shifted_128 and padded_128, where rows outside of all groups are left out.
+/// E-SHAPE, E-LAYOUT, E-GROUPS, E-ATTRIBUTE or E-OVERFLOW name a bad argument; nothing is written
+/// then.
 [[nodiscard]] COHORT_API Status quantize_rows(const QuantizeSpec& spec, const float* values,
                                               int64_t rows, int64_t columns, std::byte* codes,
                                               std::byte* scales,
@@ -109,7 +110,8 @@ struct QuantizeSpec {
                                                      int64_t columns, int64_t block) noexcept;
 
 /// The one-byte scales of a (rows, columns) matrix of elements. The layout says which way blocks
-/// run: linear, tiled_128x4, shifted_128 along a row; per_group and global along a column.
+/// run: linear, tiled_128x4, shifted_128, padded_128 along a row; per_group and global along a
+/// column.
 struct ScaleMatrix {
   ScaleLayout layout = ScaleLayout::tiled_128x4;  ///< How they stand.
   int64_t rows = 0;                               ///< Rows of the matrix: tokens.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cohort/ops/activation.h>
+#include <cohort/ops/combine.h>
 #include <cohort/ops/epilogue.h>
 #include <cohort/ops/pointwise.h>
 #include <cohort/ops/product.h>

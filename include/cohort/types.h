@@ -58,10 +58,19 @@ enum class ScaleLayout : uint8_t {
   shifted_128,  ///< Row scales; expert g starts at 128-row tile floor(c_g / 128) + g.
   per_group,    ///< Column scales; one tiled_128x4 (features, blocks of g) matrix per group.
   global,       ///< Column scales; one tiled_128x4 (features, blocks) matrix over all tokens.
+  padded_128,   ///< Row scales; each group begins at the next 128-row tile that is free.
 };
+/// True for row scales whose place depends on the groups: shifted_128, padded_128.
+[[nodiscard]] constexpr bool is_placed_by_group(ScaleLayout layout) {
+  return layout == ScaleLayout::shifted_128 || layout == ScaleLayout::padded_128;
+}
 
-/// In which order column-quantised elements stand: as the tensor, or transposed (features, T).
-enum class ColStorage : uint8_t { as_rows, transposed };
+/// In which order column-quantised elements stand.
+enum class ColStorage : uint8_t {
+  as_rows,     ///< As the tensor: (T, features).
+  transposed,  ///< (features, T).
+  ragged,  ///< One (features, rows) matrix a group; that of rows from r on begins at features * r.
+};
 
 /// How a UE8M0 scale is rounded to a power of two (numerics.h gives the definitions).
 enum class ScaleRounding : uint8_t { up, floor, even };

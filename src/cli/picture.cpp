@@ -72,6 +72,18 @@ PictureNode node(const Graph& graph, const Json& j, int64_t number, const Json& 
   return p;
 }
 
+std::string output_extra(const Json& o) {
+  std::string s = o["tail"] == "zero" ? "tail zero" : "";
+  const auto add = [&](const std::string& text) { s += (s.empty() ? "" : ", ") + text; };
+  if (o["discrete"].get<bool>()) add("one pointer an expert");
+  if (o["scatter"].is_null()) return s;
+  std::string row = text_of(o["scatter"]);
+  if (o["top_k"] != 1) row += " * " + o["top_k"].dump();
+  if (!o["slot"].is_null()) row += " + " + text_of(o["slot"]);
+  add("row r to row " + row + " of " + text_of(o["rows"]));
+  return s;
+}
+
 // Names are any UTF-8: what would move a cursor or break an XML text becomes a question mark.
 void make_printable(Json& j) {
   if (j.is_string()) {
@@ -113,7 +125,7 @@ Picture make_picture(const Graph& graph) {
     }
     p.outputs.push_back({o["name"], value,
                          text_of(o["dtype"]) + " " + result_text(graph, producer, port),
-                         o["tail"] == "zero" ? "tail zero" : ""});
+                         output_extra(o)});
   }
   return p;
 }

@@ -169,6 +169,27 @@ RunMemory::RunMemory(const Graph& graph, const Plan& plan, const SizeMap& sizes)
   for (const Json& input : graph_["inputs"]) {
     if (input["role"] == "weight_pointers") add_pointers(input);
   }
+  for (const Json& output : graph_["outputs"]) {
+    if (output["discrete"].get<bool>()) add_output_pointers(graph, output);
+  }
+}
+
+// A matrix for each expert of discrete gradients, named "dw.0".
+void RunMemory::add_output_pointers(const Graph& graph, const Json& output) {
+  const std::string name = output["name"];
+  const ResultInfo result =
+      graph.result(std::stoll(output["value"].get<std::string>().substr(1)), 0);
+  const auto extent = [&](int d) {
+    return result.symbol[d].empty() ? result.bound[d] : size_map_.at(std::string(result.symbol[d]));
+  };
+  const TensorView& array = find(name)->view;
+  for (int64_t e = 0; e < array.shape[0]; ++e) {
+    TensorView v = TensorView::packed(nullptr, dtype_of(output["dtype"]), {extent(1), extent(2)});
+    v.data = allocate(byte_count(v));
+    static_cast<int64_t*>(array.data)[e] =
+        static_cast<int64_t>(reinterpret_cast<uintptr_t>(v.data));
+    output_matrices_.push_back({kept_name(name + "." + std::to_string(e)), v});
+  }
 }
 
 std::byte* RunMemory::allocate(int64_t bytes) {
@@ -197,21 +218,29 @@ NamedTensor* RunMemory::find(const std::string& name) {
   return nullptr;
 }
 
+namespace {
+
+// Of the outputs: no result is an integer.
+bool is_array_of_pointers(const NamedTensor& output) { return output.view.dtype == DType::i64; }
+
+}  // namespace
+
 std::vector<NamedTensor> RunMemory::outputs() const {
   std::vector<NamedTensor> all;
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    if (is_output_[i]) all.push_back(tensors_[i]);
+    if (is_output_[i] && !is_array_of_pointers(tensors_[i])) all.push_back(tensors_[i]);
   }
+  all.insert(all.end(), output_matrices_.begin(), output_matrices_.end());
   return all;
+}
+
+std::string_view RunMemory::kept_name(std::string name) {
+  names_.push_back(std::make_unique<std::string>(std::move(name)));
+  return *names_.back();
 }
 
 // A matrix and its scales for each expert of discrete weights, named "w.0", "w.0.scale".
 void RunMemory::add_pointers(const Json& input) {
-  static std::vector<std::unique_ptr<std::string>> names;  // views of names live as long
-  const auto keep = [](std::string name) -> std::string_view {
-    names.push_back(std::make_unique<std::string>(std::move(name)));
-    return *names.back();
-  };
   const std::string name = input["name"];
   const std::vector<Json> shape = stored_order(input);
   const int64_t experts = extent_of(shape[0], size_map_);
@@ -225,7 +254,7 @@ void RunMemory::add_pointers(const Json& input) {
                            {extent_of(shape[1], size_map_), extent_of(shape[2], size_map_)});
     v.data = allocate(byte_count(v));
     data[e] = static_cast<int64_t>(reinterpret_cast<uintptr_t>(v.data));
-    experts_.push_back({keep(base), v});
+    experts_.push_back({kept_name(base), v});
     if (input["format"].is_null()) continue;
     const FormatInfo f = info(format_of(input["format"]));
     const int64_t block = f.block > 0 ? f.block : std::max<int64_t>(k, 1);
@@ -242,7 +271,7 @@ void RunMemory::add_pointers(const Json& input) {
     s.data = allocate(byte_count(s));
     static_cast<int64_t*>(find(name + ".scale")->view.data)[e] =
         static_cast<int64_t>(reinterpret_cast<uintptr_t>(s.data));
-    experts_.push_back({keep(base + ".scale"), s});
+    experts_.push_back({kept_name(base + ".scale"), s});
   }
 }
 
@@ -299,6 +328,7 @@ void RunMemory::load(const TensorFile& file) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const std::string name(tensors_[i].name);
     if (std::find(pointers.begin(), pointers.end(), name) != pointers.end()) continue;
+    if (is_output_[i] && is_array_of_pointers(tensors_[i])) continue;
     if (is_output_[i]) {
       take(name + ".init", tensors_[i], false);
     } else {
@@ -306,6 +336,7 @@ void RunMemory::load(const TensorFile& file) {
     }
   }
   for (const NamedTensor& t : experts_) take(std::string(t.name), t, true);
+  for (const NamedTensor& t : output_matrices_) take(std::string(t.name) + ".init", t, false);
   for (int32_t i = 0; i < file.size(); ++i) {
     const bool is_output = [&] {
       const NamedTensor* t = find(std::string(file.name(i)));

@@ -42,6 +42,8 @@ class RunMemory {
   void copy(const TensorFile& file, const std::string& from, const NamedTensor& to,
             std::vector<std::string>& problems);
   void add_pointers(const Json& input);
+  void add_output_pointers(const Graph& graph, const Json& output);
+  std::string_view kept_name(std::string name);
   [[nodiscard]] SizeMap rows_by_user() const;
 
   Json graph_;
@@ -51,7 +53,9 @@ class RunMemory {
   int64_t allocated_ = 0;  ///< Bytes in buffers_.
   std::vector<NamedTensor> tensors_;
   std::vector<bool> is_output_;
-  std::vector<NamedTensor> experts_;  ///< "w.0", "w.0.scale": what pointer arrays point to.
+  std::vector<NamedTensor> experts_;          ///< "w.0", "w.0.scale": what pointer arrays point to.
+  std::vector<NamedTensor> output_matrices_;  ///< "dw.0": the same of discrete outputs.
+  std::vector<std::unique_ptr<std::string>> names_;  ///< Views of names live as long.
 };
 
 /// Named extents as the shapes of a file's inputs say, with --size on top. Throws Stop when one is

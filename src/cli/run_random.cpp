@@ -75,6 +75,16 @@ void put_integer(const TensorView& v, int64_t i, int64_t x) {
   }
 }
 
+// Numbers below `limit`, each once, in random order; -1 where they do not suffice.
+void put_distinct(const TensorView& v, int64_t limit, Random& random) {
+  std::vector<int64_t> places(static_cast<size_t>(std::max(limit, v.shape[0])), -1);
+  for (int64_t k = 0; k < limit; ++k) places[static_cast<size_t>(k)] = k;
+  for (int64_t k = static_cast<int64_t>(places.size()) - 1; k > 0; --k) {
+    std::swap(places[static_cast<size_t>(k)], places[static_cast<size_t>(random.below(k + 1))]);
+  }
+  for (int64_t k = 0; k < v.shape[0]; ++k) put_integer(v, k, places[static_cast<size_t>(k)]);
+}
+
 // Offsets of groups in the form that the input has.
 void put_groups(const Json& input, const std::vector<int64_t>& sizes, int64_t unit,
                 const TensorView& first, const TensorView* used) {
@@ -97,27 +107,63 @@ float spread_of(DType element) {
 
 }  // namespace
 
-// Rows that each groups input divides and that each index may name: the ops that use them say so.
+// What each groups input divides and how many rows each index may name: the nodes and outputs that
+// use them say so. Keys of an index whose entries must differ end in "!".
 SizeMap RunMemory::rows_by_user() const {
   SizeMap rows_of;
   std::map<std::string, const Json*> inputs;
   for (const Json& i : graph_["inputs"]) inputs[i["name"]] = &i;
   std::map<std::string, int64_t> node_rows;
   int64_t number = 0;
+  const auto extents = [&](const std::string& name) {
+    std::vector<int64_t> e;
+    for (const Json& x : (*inputs.at(name))["shape"]) e.push_back(extent_of(x, size_map_));
+    return e;
+  };
+  const auto count = [&](const std::string& name) {
+    int64_t n = 1;
+    for (int64_t e : extents(name)) n *= e;
+    return n;
+  };
   const auto rows_of_operand = [&](const std::string& reference) {
     if (reference[0] == '%') return node_rows[reference.substr(0, reference.find('.'))];
-    return extent_of((*inputs.at(reference))["shape"][0], size_map_);
+    return extents(reference)[0];
+  };
+  const auto given = [](const Json& item, const char* key) {
+    return item.contains(key) && !item[key].is_null();
   };
   for (const Json& n : graph_["nodes"]) {
-    const std::string self = "%" + std::to_string(number++);
-    const char* source = n.contains("in") ? "in" : n.contains("a") ? "a" : "x";
-    int64_t rows = rows_of_operand(n[source]);
-    if (n.contains("gather") && !n["gather"].is_null()) {
-      rows_of[n["gather"]] = rows;
-      rows = extent_of((*inputs.at(n["gather"]))["shape"][0], size_map_);
+    int64_t rows = 0;
+    for (const char* source : {"in", "a", "x", "y", "d_out"}) {
+      if (!given(n, source)) continue;
+      rows = rows_of_operand(n[source]);
+      break;
     }
-    node_rows[self] = rows;
-    if (n.contains("groups") && !n["groups"].is_null()) rows_of[n["groups"]] = rows;
+    // An index, and what it names rows of.
+    for (const auto& [key, source] : {std::pair{"gather", "a"}, std::pair{"gather_a", "a"},
+                                      std::pair{"gather_b", "b"}, std::pair{"rev", "y"}}) {
+      if (!given(n, key)) continue;
+      rows_of[n[key]] = rows_of_operand(n[source]);
+      if (std::string_view(key) != "gather_b") rows = extents(n[key])[0];
+    }
+    if (given(n, "scat")) {
+      const int64_t tokens = rows_of_operand(n["d_out"]);
+      rows_of[n["scat"]] =
+          given(n, "koff") ? count(n["weights"]) : tokens * n["top_k"].get<int64_t>();
+      rows = extents(n["scat"])[0];
+    }
+    if (given(n, "groups")) rows_of[n["groups"]] = rows;
+    if (given(n, "koff")) {
+      rows_of[n["koff"]] = count(given(n, "rev") ? n["rev"] : n["weights"]);
+      if (given(n, "rev")) rows = extents(n["koff"])[0];
+    }
+    node_rows["%" + std::to_string(number++)] = rows;
+  }
+  for (const Json& o : graph_["outputs"]) {
+    if (!given(o, "scatter")) continue;
+    const int64_t places = extent_of(o["rows"], size_map_) / o["top_k"].get<int64_t>();
+    rows_of[o["scatter"].get<std::string>() + "!"] = places;
+    if (given(o, "slot")) rows_of[o["slot"]] = o["top_k"].get<int64_t>();
   }
   return rows_of;
 }
@@ -132,7 +178,7 @@ void RunMemory::randomize(uint64_t seed) {
       const bool slots = i["form"] == "slots";
       const auto unit = std::max<int64_t>(i["row_alignment"].get<int64_t>(), 1);
       const std::vector<int64_t> sizes =
-          random.groups(i["shape"][0].get<int64_t>(), rows_of[name], unit);
+          random.groups(extent_of(i["shape"][0], size_map_), rows_of[name], unit);
       put_groups(i, sizes, unit, find(slots ? name + ".begin" : name)->view,
                  slots ? &find(name + ".used")->view : nullptr);
       continue;
@@ -140,7 +186,14 @@ void RunMemory::randomize(uint64_t seed) {
     if (role == "weight_pointers") continue;
     const TensorView& v = find(name)->view;
     if (role == "index") {
-      for (int64_t k = 0; k < v.shape[0]; ++k) put_integer(v, k, random.below(rows_of[name]));
+      const int64_t entries = byte_count(v) * 8 / bits(v.dtype);
+      if (rows_of.contains(name + "!")) {
+        put_distinct(v, rows_of[name + "!"], random);
+        continue;
+      }
+      // An index into nothing names no row.
+      const int64_t limit = rows_of[name];
+      for (int64_t k = 0; k < entries; ++k) put_integer(v, k, limit > 0 ? random.below(limit) : -1);
     } else if (v.dtype == DType::i32 || v.dtype == DType::i64) {
       put_integer(v, 0, random.below(1000));
     } else if (role == "scalar") {

@@ -1,6 +1,7 @@
 #include "cli/sample_list.h"
 
 #include <array>
+#include <vector>
 
 namespace cohort::cli {
 
@@ -272,6 +273,14 @@ constexpr std::array kSamples{
 
 }  // namespace
 
-std::span<const Sample> samples() { return kSamples; }
+std::span<const Sample> samples() {
+  static const std::vector<Sample> all = [] {
+    std::vector<Sample> list(kSamples.begin(), kSamples.end());
+    const std::span<const Sample> products = product_samples();
+    list.insert(list.end(), products.begin(), products.end());
+    return list;
+  }();
+  return all;
+}
 
 }  // namespace cohort::cli

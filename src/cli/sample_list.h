@@ -15,5 +15,7 @@ struct Sample {
 };
 
 [[nodiscard]] std::span<const Sample> samples();
+/// Those of products, gradients and combine; samples() has them too.
+[[nodiscard]] std::span<const Sample> product_samples();
 
 }  // namespace cohort::cli

@@ -331,7 +331,7 @@ WeightPointers Builder::weight_pointers(std::string_view name, Shape shape, Form
   });
 }
 
-Groups Builder::groups(std::string_view name, int64_t count, GroupForm form,
+Groups Builder::groups(std::string_view name, Dim count, GroupForm form,
                        const GroupOptions& options, Where where) noexcept {
   return cohort::input<Groups>(state_, where, name, [&] {
     ir::Value v = typed(*state_, Role::groups, {count}, options.dtype, name, where);
@@ -373,9 +373,12 @@ Scalar Builder::scalar(std::string_view name, DType dtype, Where where) noexcept
 }
 
 Index Builder::index(std::string_view name, Dim count, DType dtype, Where where) noexcept {
-  return cohort::input<Index>(state_, where, name, [&] {
-    return typed(*state_, Role::index, {count}, dtype, name, where);
-  });
+  return index(name, Shape{count}, dtype, where);
+}
+
+Index Builder::index(std::string_view name, Shape shape, DType dtype, Where where) noexcept {
+  return cohort::input<Index>(
+      state_, where, name, [&] { return typed(*state_, Role::index, shape, dtype, name, where); });
 }
 
 void Builder::output(std::string_view name, const Handle& value, const OutputOptions& o,
@@ -383,7 +386,17 @@ void Builder::output(std::string_view name, const Handle& value, const OutputOpt
   if (state_ == nullptr || !state_->records()) return;
   try {
     const int32_t id = detail::open(*state_, value, name, "value", where);
-    state_->recording.add_output(name, id, o.dtype, o.tail, o.strides, o.alignment, where);
+    ir::OutputFields fields{o.dtype, o.tail, o.strides, o.alignment, o.discrete};
+    if (o.scatter) fields.scatter = detail::open(*state_, *o.scatter, name, "scatter", where);
+    if (o.slot) fields.slot = detail::open(*state_, *o.slot, name, "slot", where);
+    fields.faulty = (o.scatter && fields.scatter == kNone) || (o.slot && fields.slot == kNone);
+    fields.top_k = o.top_k;
+    if (o.rows) {
+      const ir::Value rows = typed(*state_, Role::value, {*o.rows}, DType::f32, name, where);
+      fields.rows = rows.shape[0];
+      fields.faulty = fields.faulty || rows.faulty;
+    }
+    state_->recording.add_output(name, id, fields, where);
   } catch (...) {
     state_->out_of_memory = true;
   }

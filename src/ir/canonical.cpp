@@ -203,6 +203,11 @@ class Writer {
     out_.put('"');
   }
 
+  void maybe_reference(int32_t number) {
+    if (number != kNone) return reference(number);
+    out_.put("null");
+  }
+
   void node(const Node& n) {
     key("op");
     word(n.op->name);
@@ -257,6 +262,17 @@ class Writer {
     stride_list(o.strides);
     key("alignment");
     out_.put_number(o.alignment);
+    key("discrete");
+    out_.put(o.discrete ? "true" : "false");
+    key("scatter");
+    maybe_reference(o.scatter);
+    key("slot");
+    maybe_reference(o.slot);
+    key("top_k");
+    out_.put_number(o.top_k);
+    key("rows");
+    if (!o.rows) return out_.put("null");
+    extent(*o.rows);
   }
 
   const Graph& graph_;
@@ -286,6 +302,7 @@ std::span<const InputKey> input_keys(Role role) {
     case Role::groups:
       return kGroupKeys;
     case Role::value:
+    case Role::weight_grad:
       return {};
     default:
       return kVectorKeys;

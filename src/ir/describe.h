@@ -126,8 +126,10 @@ template <class T>
 T any_field() {
   if constexpr (requires { T::role; }) {
     return any<T>();
-  } else {
+  } else if constexpr (std::is_constructible_v<T, cohort::Value>) {
     return T(any<cohort::Value>());
+  } else {
+    return T(any<Weights>());
   }
 }
 

@@ -128,7 +128,27 @@ struct Output {
   Tail tail = Tail::leave;
   Strides strides;
   int64_t alignment = 16;
+  bool discrete = false;    ///< E pointers to packed matrices.
+  int32_t scatter = kNone;  ///< The index that says where rows go.
+  int32_t slot = kNone;
+  int64_t top_k = 1;
+  std::optional<Extent> rows;  ///< Of a scattered output.
+  bool faulty = false;         ///< There is a finding about what it refers to.
   Where where{nullptr, 0};
+};
+
+/// What of an output the caller says, beside its name and value.
+struct OutputFields {
+  Maybe<DType> dtype;
+  Tail tail = Tail::leave;
+  Strides strides;
+  int64_t alignment = 16;
+  bool discrete = false;
+  int32_t scatter = kNone;
+  int32_t slot = kNone;
+  int64_t top_k = 1;
+  std::optional<Extent> rows;
+  bool faulty = false;  ///< A handle or Dim in it is dead: there is a finding.
 };
 
 /// One tensor that a run binds: an input or output, or a part of one.

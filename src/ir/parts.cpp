@@ -66,7 +66,7 @@ std::optional<Shape> scale_shape(const Value& v, int64_t groups, SymbolSizes siz
   return shape;
 }
 
-Shape data_shape(const Value& v, const TensorPart& part, SymbolSizes sizes) {
+Shape data_shape(const Graph& graph, const Value& v, const TensorPart& part, SymbolSizes sizes) {
   Shape shape;
   if (v.role == Role::weight_pointers) {
     shape.push(v.shape[0].bound);
@@ -74,11 +74,12 @@ Shape data_shape(const Value& v, const TensorPart& part, SymbolSizes sizes) {
   }
   if (v.role == Role::groups) {
     const bool boundaries = v.form == GroupForm::boundaries;
-    shape.push(v.shape[0].bound + (boundaries ? 1 : 0));
+    shape.push(extent_at(v.shape[0], sizes) + (boundaries ? 1 : 0));
     return shape;
   }
-  (void)part;
-  const Extents stored = stored_shape(v);
+  const Extents stored = part.is_output
+                             ? stored_shape(graph, graph.outputs[static_cast<size_t>(part.index)])
+                             : stored_shape(v);
   for (int i = 0; i < stored.rank; ++i) shape.push(extent_at(stored[i], sizes));
   return shape;
 }
@@ -95,7 +96,7 @@ TensorInfo tensor_info(const Graph& graph, int32_t index, SymbolSizes sizes) {
   const TensorPart& part = graph.tensors[static_cast<size_t>(index)];
   const Value& v = part_value(graph, part);
   const bool is_scale = part.kind == TensorPart::Kind::scale;
-  const bool pointers = v.role == Role::weight_pointers;
+  bool pointers = v.role == Role::weight_pointers;
   Strides strides = v.strides;
   TensorInfo t{};
   t.is_output = part.is_output;
@@ -107,6 +108,7 @@ TensorInfo tensor_info(const Graph& graph, int32_t index, SymbolSizes sizes) {
     t.dtype = o.dtype;
     t.alignment = o.alignment;
     strides = o.strides;
+    pointers = o.discrete;
   }
   Shape shape;
   if (pointers) {
@@ -119,10 +121,11 @@ TensorInfo tensor_info(const Graph& graph, int32_t index, SymbolSizes sizes) {
     shape = *s;
     t.dtype = info(v.scaled->format).scale;
   } else {
-    shape = data_shape(v, part, sizes);
+    shape = data_shape(graph, v, part, sizes);
   }
   const bool vector = v.role != Role::tensor && v.role != Role::scaled_tensor &&
-                      v.role != Role::weights && v.role != Role::value;
+                      v.role != Role::weights && v.role != Role::value &&
+                      v.role != Role::weight_grad;
   if (vector && !part.is_output) t.alignment = bits(t.dtype) / 8;
   t.rank = shape.rank;
   std::optional<int64_t> step = 1;

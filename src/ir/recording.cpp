@@ -232,24 +232,33 @@ int32_t Recording::add_node(const OpRecord& op, int32_t in, std::span<const Fiel
   return node.first_result;
 }
 
-void Recording::add_output(std::string_view name, int32_t value, const Maybe<DType>& dtype,
-                           Tail tail, const Strides& strides, int64_t alignment, Where where) {
+void Recording::add_output(std::string_view name, int32_t value, const OutputFields& fields,
+                           Where where) {
   const Place place{"outputs", static_cast<int64_t>(graph_->outputs.size()), where};
   check_name(place, "output", name);
   Output o;
   o.name = name;
   o.value = value;
-  o.tail = tail;
-  o.strides = strides;
-  o.alignment = alignment;
+  o.tail = fields.tail;
+  o.strides = fields.strides;
+  o.alignment = fields.alignment;
+  o.discrete = fields.discrete;
+  o.scatter = fields.scatter;
+  o.slot = fields.slot;
+  o.top_k = fields.top_k;
+  o.rows = fields.rows;
+  o.faulty = fields.faulty;
   o.where = where;
-  broken_reference_ = broken_reference_ || value == kNone;
+  broken_reference_ = broken_reference_ || value == kNone || fields.faulty;
+  for (const int32_t index : {o.scatter, o.slot}) {
+    if (index != kNone) ++graph_->values[static_cast<size_t>(index)].uses;
+  }
   if (value != kNone) {
     Value& v = graph_->values[static_cast<size_t>(value)];
     ++v.uses;
     o.dtype = v.dtype;
   }
-  if (dtype) o.dtype = *dtype;
+  if (fields.dtype) o.dtype = *fields.dtype;
   graph_->outputs.push_back(std::move(o));
 }
 

@@ -39,8 +39,7 @@ class Recording {
   /// A node. `fields` as many as the op has. Returns the number of its first result. Its findings
   /// are recorded and its results marked faulty.
   int32_t add_node(const OpRecord& op, int32_t in, std::span<const FieldValue> fields, Where where);
-  void add_output(std::string_view name, int32_t value, const Maybe<DType>& dtype, Tail tail,
-                  const Strides& strides, int64_t alignment, Where where);
+  void add_output(std::string_view name, int32_t value, const OutputFields& fields, Where where);
 
   /// Reports a handle that cannot be used here. `foreign`: it lives in another builder.
   void report_dead(std::string_view op, std::string_view field, const DeadHandle& dead, Where where,

@@ -39,12 +39,16 @@ struct RowBound;
 /// How the reference engine evaluates an op.
 struct Reference {
   enum class Kind : uint8_t {
-    none,      ///< Not there: the engine declines.
-    product,   ///< A root whose sums the engine makes itself.
-    load,      ///< A stored tensor read as f32.
-    map,       ///< `map`, panel by panel.
-    reduce,    ///< `reduce` per panel, folded with `fold` in panel order.
-    quantize,  ///< Codes and scales through the numerics room.
+    none,               ///< Not there: the engine declines.
+    product,            ///< A root whose sums the engine makes itself.
+    load,               ///< A stored tensor read as f32.
+    wgrad,              ///< A root that sums over the rows of each group.
+    combine,            ///< A root that sums rows which an index names.
+    d_combine,          ///< Its gradient, row by row.
+    d_combine_weights,  ///< Its gradient, entry by entry.
+    map,                ///< `map`, panel by panel.
+    reduce,             ///< `reduce` per panel, folded with `fold` in panel order.
+    quantize,           ///< Codes and scales through the numerics room.
   };
   Kind kind = Kind::none;
   void (*map)(const Panel&) = nullptr;

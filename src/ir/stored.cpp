@@ -17,8 +17,15 @@ Extents stored_shape(const Value& type) {
   Extents s = type.shape;
   const bool weights = type.role == Role::weights || type.role == Role::weight_pointers;
   if (weights && type.major == Major::n) std::swap(s[1], s[2]);
-  if (type.scaled && type.scaled->storage == ColStorage::transposed) std::swap(s[0], s[1]);
+  if (type.scaled && type.scaled->storage != ColStorage::as_rows) std::swap(s[0], s[1]);
   return s;
+}
+
+Extents stored_shape(const Graph& graph, const Output& output) {
+  Value v = graph.values[static_cast<size_t>(output.value)];
+  v.dtype = output.dtype;
+  if (output.rows) v.shape[0] = *output.rows;
+  return stored_shape(v);
 }
 
 namespace {
@@ -62,6 +69,18 @@ void extent_faults(const Extents& shape, int64_t element_bits, Faults& faults) {
   }
 }
 
+void storage_faults(const Value& v, Faults& faults) {
+  const ScaledType& s = *v.scaled;
+  if (s.storage != ColStorage::as_rows && s.axis != Axes::col) {
+    faults.push_back({"E-ATTRIBUTE", "storage", -1, "as_rows", std::string(name(s.storage)),
+                      "only column blocks can stand transposed"});
+  }
+  if (s.storage == ColStorage::ragged && v.strides.rank() > 0) {
+    faults.push_back({"E-STRIDE", "strides", -1, "packed matrices", "strides",
+                      "ragged storage has one packed matrix a group"});
+  }
+}
+
 void scaled_faults(const Value& v, Faults& faults) {
   const ScaledType& s = *v.scaled;
   const bool weights = v.role != Role::scaled_tensor;
@@ -95,16 +114,13 @@ void scaled_faults(const Value& v, Faults& faults) {
   } else if (weights) {
     layout(s.layout == tiled_128x4 || s.layout == linear, "tiled_128x4 or linear");
   } else {
-    layout(s.layout == tiled_128x4 || s.layout == linear || s.layout == shifted_128,
-           "tiled_128x4, linear or shifted_128 for row scales");
+    layout(s.layout == tiled_128x4 || s.layout == linear || is_placed_by_group(s.layout),
+           "tiled_128x4, linear, shifted_128 or padded_128 for row scales");
   }
-  if (s.storage == ColStorage::transposed && s.axis != Axes::col) {
-    faults.push_back({"E-ATTRIBUTE", "storage", -1, "as_rows", "transposed",
-                      "only column blocks can stand transposed"});
-  }
+  storage_faults(v, faults);
   if (v.dtype == DType::e2m1) {
-    if (s.axis == Axes::col && s.storage != ColStorage::transposed) {
-      faults.push_back({"E-ATTRIBUTE", "storage", -1, "transposed", "as_rows",
+    if (s.axis == Axes::col && s.storage == ColStorage::as_rows) {
+      faults.push_back({"E-ATTRIBUTE", "storage", -1, "transposed or ragged", "as_rows",
                         "e2m1 is packed along tokens in column blocks"});
     }
     const Extents stored = stored_shape(v);
@@ -174,7 +190,7 @@ void role_faults(const Value& v, Faults& faults) {
       }
       break;
     case Role::index:
-      want_rank(v, 1, "(rows)", faults);
+      if (v.shape.rank != 2) want_rank(v, 1, "(rows) or (tokens, experts a token)", faults);
       want_dtype(v, {i32, i64}, faults);
       break;
     case Role::scalar:

@@ -29,6 +29,8 @@ void layout_faults(const Extents& stored, const Strides& strides, int64_t alignm
 /// Extents in the order in which elements stand in memory: weights by their major, column blocks
 /// by their storage.
 [[nodiscard]] Extents stored_shape(const Value& type);
+/// The same of an output: a scattered one has rows of its own.
+[[nodiscard]] Extents stored_shape(const Graph& graph, const Output& output);
 /// The scale layout that a format has when none is given.
 [[nodiscard]] ScaleLayout default_layout(Format format, Axes axis);
 /// True when the format's scales are f32 factors rather than block scales of 8 bits.

@@ -60,7 +60,8 @@ const Value* ItemReader::member(const Item& item, std::string_view key, Kind kin
                                 std::string_view wanted, bool may_miss) {
   const Value* v = find(item, key);
   if (v == nullptr || v->kind == Kind::null) {
-    const bool nullable = key == "strides" || key == "format";
+    const bool nullable =
+        key == "strides" || key == "format" || key == "scatter" || key == "slot" || key == "rows";
     if (!may_miss || (v != nullptr && !nullable)) {
       fail(key, v == nullptr ? "E-KEY" : "E-JSON", std::string(wanted),
            v == nullptr ? "no such key" : "null");

@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "ir/canonical.h"
@@ -62,21 +63,26 @@ class Reader : private ItemReader {
       return;
     }
     for (const Value& e : d_.of(*v)) {
-      ir::Extent& extent = shape[shape.rank++];
-      if (e.kind == Kind::integer) {
-        extent.bound = e.integer;
-        continue;
-      }
-      const auto it = e.kind == Kind::string ? symbols_.find(e.text) : symbols_.end();
-      if (it == symbols_.end()) {
-        fail("shape", e.kind == Kind::string ? "E-REFERENCE" : "E-JSON",
-             "an integer or the name of a dim", describe(e));
-        return;
-      }
-      const ir::Symbol& symbol = g_.symbols[static_cast<size_t>(it->second)];
-      extent = {symbol.bound, it->second};
-      value.faulty = value.faulty || symbol.faulty;
+      if (!extent("shape", e, shape[shape.rank++], value.faulty)) return;
     }
+  }
+
+  // An integer or the name of a dim. False, with a finding, when it is neither.
+  bool extent(std::string_view key, const Value& e, ir::Extent& extent, bool& faulty) {
+    if (e.kind == Kind::integer) {
+      extent.bound = e.integer;
+      return true;
+    }
+    const auto it = e.kind == Kind::string ? symbols_.find(e.text) : symbols_.end();
+    if (it == symbols_.end()) {
+      const bool named = e.kind == Kind::string;
+      fail(key, named ? "E-REFERENCE" : "E-JSON", "an integer or the name of a dim", describe(e));
+      return false;
+    }
+    const ir::Symbol& symbol = g_.symbols[static_cast<size_t>(it->second)];
+    extent = {symbol.bound, it->second};
+    faulty = faulty || symbol.faulty;
+    return true;
   }
 
   void input(const Item& item) {
@@ -342,19 +348,32 @@ class Reader : private ItemReader {
 
   void output(const Item& item) {
     begin("outputs", static_cast<int64_t>(g_.outputs.size()), "output");
-    allowed_.assign({"name", "value", "dtype", "tail", "strides", "alignment"});
+    allowed_.assign({"name", "value", "dtype", "tail", "strides", "alignment", "discrete",
+                     "scatter", "slot", "top_k", "rows"});
     check_keys(item, allowed_);
     const std::string_view output_name = text(item, "name");
     if (!output_name.empty()) title_ = output_name;
     const Value* v = member(item, "value", Kind::string, "a value");
     const int32_t value = v == nullptr ? kNone : reference(v->text, "value");
-    Maybe<DType> dtype;
+    ir::OutputFields f;
     const int w = word(
         item, "dtype", [](int i) { return name(static_cast<DType>(i)); }, true);
-    if (w >= 0) dtype = static_cast<DType>(w);
-    const Tail tail = choice(item, "tail", Tail::leave, true);
-    r_.add_output(output_name, value, dtype, tail, strides(item),
-                  integer(item, "alignment", 16, true), {nullptr, 0});
+    if (w >= 0) f.dtype = static_cast<DType>(w);
+    f.tail = choice(item, "tail", Tail::leave, true);
+    f.strides = strides(item);
+    f.alignment = integer(item, "alignment", 16, true);
+    const Value* discrete = member(item, "discrete", Kind::flag, "true or false", true);
+    f.discrete = discrete != nullptr && discrete->integer != 0;
+    for (const auto& [key, number] : {std::pair{"scatter", &f.scatter}, {"slot", &f.slot}}) {
+      const Value* handle = member(item, key, Kind::string, "an index or null", true);
+      if (handle != nullptr) *number = reference(handle->text, key);
+      f.faulty = f.faulty || (handle != nullptr && *number == kNone);
+    }
+    f.top_k = integer(item, "top_k", 1, true);
+    if (const Value* rows = find(item, "rows"); rows != nullptr && rows->kind != Kind::null) {
+      f.faulty = !extent("rows", *rows, f.rows.emplace(), f.faulty) || f.faulty;
+    }
+    r_.add_output(output_name, value, f, {nullptr, 0});
   }
 
   ir::Graph& g_;

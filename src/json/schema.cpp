@@ -192,6 +192,13 @@ std::string make_schema() {
   output.property("tail", words<Tail>(), false);
   output.property("strides", kStrides, false);
   output.property("alignment", kAlignment, false);
+  const std::string reference_or_null =
+      "{\"anyOf\":[" + std::string(kReference) + ",{\"type\":\"null\"}]}";
+  output.property("discrete", R"({"type":"boolean"})", false);
+  output.property("scatter", reference_or_null, false);
+  output.property("slot", reference_or_null, false);
+  output.property("top_k", R"({"type":"integer","minimum":1})", false);
+  output.property("rows", R"({"anyOf":[{"$ref":"#/definitions/extent"},{"type":"null"}]})", false);
 
   std::string s =
       "{\n\"$schema\":\"http://json-schema.org/draft-07/schema#\",\n"

@@ -48,6 +48,15 @@ Group Groups::operator[](int64_t g) const {
   return {g, boundaries_[i], boundaries_[i + 1]};
 }
 
+int64_t Groups::scale_row(ScaleLayout layout, int64_t g) const {
+  if (layout == ScaleLayout::shifted_128) return shifted_row(before(g), g);
+  int64_t tiles = 0;
+  for (int64_t h = 0; h < g; ++h) {
+    tiles += base::ceil_div((*this)[h].end - (*this)[h].begin, kAtomRows);
+  }
+  return tiles * kAtomRows;
+}
+
 int64_t exact_scale_bytes(const ScaleMatrix& m, const Groups& groups) {
   check_extents(m.rows, m.columns);
   if (m.block < 1) refuse("E-SHAPE", "block", "at least 1", std::to_string(m.block));
@@ -58,6 +67,9 @@ int64_t exact_scale_bytes(const ScaleMatrix& m, const Groups& groups) {
       const auto part = per_group_bytes(m.columns, groups[g].end - groups[g].begin, m.block);
       bytes = part ? base::checked_add(*bytes, *part) : std::nullopt;
     }
+  } else if (m.layout == ScaleLayout::padded_128) {
+    const int64_t rows = groups.scale_row(m.layout, groups.size());
+    bytes = tiled_bytes(rows, base::ceil_div(m.columns, m.block));
   } else {
     bytes = scale_buffer_bytes(m.layout, m.rows, m.columns, m.block, groups.size());
   }

@@ -32,6 +32,8 @@ class Groups {
   [[nodiscard]] Group operator[](int64_t g) const;
   /// Rows of earlier groups.
   [[nodiscard]] int64_t before(int64_t g) const { return (*this)[g].begin - (*this)[0].begin; }
+  /// Row of a tiled matrix at which the scales of group g begin, in a layout placed by group.
+  [[nodiscard]] int64_t scale_row(ScaleLayout layout, int64_t g) const;
 
  private:
   std::span<const int64_t> boundaries_;

@@ -33,7 +33,9 @@ std::optional<int64_t> scale_buffer_bytes(ScaleLayout layout, int64_t rows, int6
       return checked_mul(rows, columns);
     case ScaleLayout::tiled_128x4:
       return tiled_bytes(rows, columns);
-    case ScaleLayout::shifted_128: {
+    case ScaleLayout::shifted_128:
+    case ScaleLayout::padded_128: {
+      // With at least one row a group, no more tiles than whole ones and one begun by each group.
       const auto tiles = checked_add(ceil_div(rows, kAtomRows), groups - 1);
       return product(product(tiles, ceil_div(columns, kAtomColumns)), kAtomBytes);
     }

@@ -75,7 +75,7 @@ void check_layout(const Job& j, const QuantizeSpec& s) {
   }
   if (j.column != of_columns) {
     refuse("E-LAYOUT", j.column ? "col_layout" : "layout",
-           j.column ? "per_group or global" : "tiled_128x4, linear or shifted_128",
+           j.column ? "per_group or global" : "tiled_128x4, linear, shifted_128 or padded_128",
            std::string(name(layout)));
   }
   if (layout != ScaleLayout::global) return;
@@ -113,6 +113,9 @@ Job::Job(const QuantizeSpec& s, int64_t row_count, int64_t column_count,
     refuse("E-SHAPE", column ? "rows" : "columns", "an even number: e2m1 are packed in pairs",
            std::to_string(along));
   }
+  if (column && s.col_storage == ColStorage::ragged) {
+    refuse("E-ATTRIBUTE", "col_storage", "as_rows or transposed", "ragged");
+  }
   check_layout(*this, s);
   blocks = s.format == Format::fp8_row ? 1 : ceil_div(columns, size);
   if (!f32_scales) bytes = numerics::exact_scale_bytes(scales, groups);
@@ -121,8 +124,8 @@ Job::Job(const QuantizeSpec& s, int64_t row_count, int64_t column_count,
 // Byte of scale (row, b) for the rows of one group.
 int64_t scale_of_row(const Job& j, const numerics::Group& group, int64_t row, int64_t b) {
   if (j.scales.layout == ScaleLayout::linear) return row * j.blocks + b;
-  if (j.scales.layout == ScaleLayout::shifted_128) {
-    row += numerics::shifted_row(j.groups.before(group.index), group.index) - group.begin;
+  if (is_placed_by_group(j.scales.layout)) {
+    row += j.groups.scale_row(j.scales.layout, group.index) - group.begin;
   }
   return numerics::tiled_offset(row, b, j.blocks);
 }
@@ -130,7 +133,7 @@ int64_t scale_of_row(const Job& j, const numerics::Group& group, int64_t row, in
 // Calls f(group) for every group, or once for all rows where the layout does not know groups.
 template <class F>
 void for_row_groups(const Job& j, F&& f) {
-  if (j.scales.layout != ScaleLayout::shifted_128) {
+  if (!is_placed_by_group(j.scales.layout)) {
     f(numerics::Group{0, 0, j.rows});
     return;
   }

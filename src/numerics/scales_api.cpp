@@ -27,8 +27,8 @@ int64_t grouped_offset(const ScaleMatrix& m, const numerics::Groups& groups, int
                        int64_t column) {
   const auto group = owner(groups, row);
   if (!group) refuse("E-GROUPS", "row", "a row of a group", std::to_string(row));
-  if (m.layout == ScaleLayout::shifted_128) {
-    const int64_t shifted = numerics::shifted_row(groups.before(group->index), group->index);
+  if (is_placed_by_group(m.layout)) {
+    const int64_t shifted = groups.scale_row(m.layout, group->index);
     return numerics::tiled_offset(shifted + row - group->begin, column / m.block,
                                   ceil_div(m.columns, m.block));
   }

@@ -44,9 +44,9 @@ constexpr std::array<FormatFacts, 7> kFormats{{{"mxfp8_e4m3", {DType::e4m3, DTyp
 
 constexpr std::array<std::string_view, 3> kAxes{"row", "col", "both"};
 constexpr std::array<std::string_view, 5> kForms{"starts", "ends", "boundaries", "counts", "slots"};
-constexpr std::array<std::string_view, 5> kLayouts{"tiled_128x4", "linear", "shifted_128",
-                                                   "per_group", "global"};
-constexpr std::array<std::string_view, 2> kStorages{"as_rows", "transposed"};
+constexpr std::array<std::string_view, 6> kLayouts{"tiled_128x4", "linear", "shifted_128",
+                                                   "per_group",   "global", "padded_128"};
+constexpr std::array<std::string_view, 3> kStorages{"as_rows", "transposed", "ragged"};
 constexpr std::array<std::string_view, 3> kScaleRoundings{"up", "floor", "even"};
 constexpr std::array<std::string_view, 2> kReciprocals{"exact", "approx"};
 constexpr std::array<std::string_view, 2> kRoundings{"nearest_even", "stochastic"};
@@ -54,9 +54,9 @@ constexpr std::array<std::string_view, 2> kMajors{"k", "n"};
 constexpr std::array<std::string_view, 2> kTails{"leave", "zero"};
 constexpr std::array<std::string_view, 3> kGluActs{"swiglu", "geglu", "situ"};
 constexpr std::array<std::string_view, 4> kPackings{"split", "interleaved", "bands8", "bands32"};
-constexpr std::array<std::string_view, 12> kRoles{
-    "tensor",    "scaled_tensor", "value",  "row_vec", "col_vec", "group_vec",
-    "group_mat", "scalar",        "groups", "index",   "weights", "weight_pointers"};
+constexpr std::array<std::string_view, 13> kRoles{
+    "tensor", "scaled_tensor", "value", "row_vec", "col_vec",         "group_vec",  "group_mat",
+    "scalar", "groups",        "index", "weights", "weight_pointers", "weight_grad"};
 
 }  // namespace
 

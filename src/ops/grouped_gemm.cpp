@@ -7,13 +7,14 @@ namespace {
 
 void infer(ir::Infer& c) {
   const bool ranks = c.want_rank("a", 2, "(T, K)");
-  if (!ranks) return;
+  if (!c.want_rank("gather", 1, "(T)") || !ranks) return;
   const ir::Value& a = *c.operand("a");
   const ir::Value& b = *c.operand("b");
   const ir::Value& groups = *c.operand("groups");
   const ir::Value* gather = c.operand("gather");
   c.want_extent("b", 2, a.shape[1], "K", c.describe(a));
   check_operand_pair(c, "a", "b");
+  want_counted(c, "groups");
   const int64_t experts = b.shape[0].bound;
   const int64_t count = groups.shape[0].bound;
   if (count % experts != 0) {

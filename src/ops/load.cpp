@@ -1,3 +1,4 @@
+#include "ops/product.h"
 #include "ops/rules.h"
 
 namespace cohort::ops {
@@ -16,14 +17,16 @@ void infer(ir::Infer& c) {
            "the rows of " + c.describe(x) + " belong to other groups");
   }
   const int32_t groups = given == ir::kNone ? x.groups : given;
-  if (x.scaled && x.scaled->layout == ScaleLayout::shifted_128 && groups == ir::kNone) {
+  if (x.scaled && is_placed_by_group(x.scaled->layout) && groups == ir::kNone) {
     c.fail("E-LAYOUT", "groups", -1, "groups", "nothing",
-           "shifted_128 scales of " + c.describe(x) + " cannot be found without groups");
+           std::string(name(x.scaled->layout)) + " scales of " + c.describe(x) +
+               " cannot be found without groups");
   }
   if (x.scaled && x.scaled->axis == Axes::col && groups == ir::kNone) {
     c.fail("E-LAYOUT", "groups", -1, "groups", "nothing",
            "column blocks of " + c.describe(x) + " start anew at each group: groups are needed");
   }
+  want_counted(c, "groups");
   if (c.failed()) return;
   ir::Value y;
   y.shape = x.shape;

@@ -47,11 +47,14 @@ bool same_kind(const ir::Value& a, const ir::Value& b) {
   return true;
 }
 
+void check_axis(ir::Infer& infer, std::string_view field) {
+  const ir::Value& v = *infer.operand(field);
+  if (!v.scaled || v.scaled->axis != Axes::col) return;
+  infer.fail("E-LAYOUT", field, -1, "blocks along K (axis row)", "blocks along tokens (axis col)",
+             "scales of " + infer.describe(v) + " run along tokens, the product sums along K");
+}
+
 void check_alone(ir::Infer& infer, std::string_view field, const ir::Value& v) {
-  if (v.scaled && v.scaled->axis == Axes::col) {
-    infer.fail("E-LAYOUT", field, -1, "blocks along K (axis row)", "blocks along tokens (axis col)",
-               "scales of " + infer.describe(v) + " run along tokens, the product sums along K");
-  }
   if (!v.scaled && v.role == Role::value && (v.dtype == DType::e4m3 || v.dtype == DType::e5m2)) {
     infer.fail("E-DTYPE", field, -1, "f32, f16, bf16 or a quantised tensor",
                std::string(name(v.dtype)), "an fp8 value has no scales: use Quantize");
@@ -62,13 +65,27 @@ void check_alone(ir::Infer& infer, std::string_view field, const ir::Value& v) {
 
 void check_shifted(ir::Infer& infer, std::string_view field, std::string_view wanted) {
   const ir::Value& v = *infer.operand(field);
-  if (!v.scaled || v.scaled->layout != ScaleLayout::shifted_128) return;
-  infer.fail("E-LAYOUT", field, -1, "tiled_128x4 or linear", "shifted_128",
-             "shifted_128 scales of " + infer.describe(v) + " are placed by group: they need " +
+  if (!v.scaled || !is_placed_by_group(v.scaled->layout)) return;
+  const std::string layout(name(v.scaled->layout));
+  infer.fail("E-LAYOUT", field, -1, "tiled_128x4 or linear", layout,
+             layout + " scales of " + infer.describe(v) + " are placed by group: they need " +
                  std::string(wanted));
 }
 
+void want_counted(ir::Infer& infer, std::string_view field) {
+  const ir::Value* v = infer.operand(field);
+  if (v == nullptr || v->shape[0].symbol == ir::kNone) return;
+  infer.fail("E-GROUPS", field, 0, "a number of groups", infer.text(v->shape[0]),
+             infer.describe(*v) + " has a named number of groups: only combine takes such");
+}
+
 void check_operand_pair(ir::Infer& infer, std::string_view field_a, std::string_view field_b) {
+  check_axis(infer, field_a);
+  check_axis(infer, field_b);
+  check_operand_kinds(infer, field_a, field_b);
+}
+
+void check_operand_kinds(ir::Infer& infer, std::string_view field_a, std::string_view field_b) {
   const ir::Value& a = *infer.operand(field_a);
   const ir::Value& b = *infer.operand(field_b);
   check_alone(infer, field_a, a);

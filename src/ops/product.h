@@ -11,6 +11,12 @@ namespace cohort::ops {
 /// Source of the pairs: PTX ISA, tcgen05.mma kinds (f16, tf32, f8f6f4, mxf8f6f4, mxf4nvf4).
 void check_operand_pair(ir::Infer& infer, std::string_view a, std::string_view b);
 
+/// The part of it that does not ask along which axis scales run.
+void check_operand_kinds(ir::Infer& infer, std::string_view a, std::string_view b);
+
+/// E-GROUPS unless the number of groups is a number: experts are counted when a graph is made.
+void want_counted(ir::Infer& infer, std::string_view field);
+
 /// E-LAYOUT when the scales of an operand are placed by group; `wanted`: where they could be found.
 void check_shifted(ir::Infer& infer, std::string_view field, std::string_view wanted);
 

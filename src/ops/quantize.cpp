@@ -27,9 +27,9 @@ void check_attributes(ir::Infer& c, Format to, DType element) {
   const bool row_good = f32_scales ? row_layout == ScaleLayout::linear
                                    : row_layout == ScaleLayout::tiled_128x4 ||
                                          row_layout == ScaleLayout::linear ||
-                                         row_layout == ScaleLayout::shifted_128;
+                                         is_placed_by_group(row_layout);
   if (!row_good) {
-    refuse("row_layout", f32_scales ? "linear" : "tiled_128x4, linear or shifted_128",
+    refuse("row_layout", f32_scales ? "linear" : "tiled_128x4, linear, shifted_128 or padded_128",
            name(row_layout), "no layout of row scales of " + std::string(name(to)));
   }
   if (col_layout != ScaleLayout::per_group && col_layout != ScaleLayout::global) {
@@ -44,7 +44,7 @@ void check_attributes(ir::Infer& c, Format to, DType element) {
                  std::to_string(info(to).block) + " rows (row_alignment)");
     }
   }
-  const bool needs_groups = row_layout == ScaleLayout::shifted_128;
+  const bool needs_groups = is_placed_by_group(row_layout);
   if (needs_groups && c.in().groups == ir::kNone) {
     refuse("row_layout", "tiled_128x4 or linear", name(row_layout), "the value has no groups");
   }
@@ -80,8 +80,10 @@ ir::Value result_type(ir::Infer& c, Format to, DType element, Axes axis) {
   } else {
     s.layout = c.choice<ScaleLayout>("col_layout");
     // Two e2m1 of a column block share a byte, so they stand along tokens.
-    s.storage =
-        element == DType::e2m1 ? ColStorage::transposed : c.choice<ColStorage>("col_storage");
+    s.storage = c.choice<ColStorage>("col_storage");
+    if (element == DType::e2m1 && s.storage == ColStorage::as_rows) {
+      s.storage = ColStorage::transposed;
+    }
   }
   v.scaled = s;
   return v;
@@ -140,7 +142,7 @@ ir::OpRecord quantize() {
                {"offset", "of stochastic rounding, i64"},
                {"row_layout", "of row scales; default linear for f32 scales, else tiled_128x4"},
                {"col_layout", "of column scales: per_group or global"},
-               {"col_storage", "where elements of column blocks stand; e2m1 always transposed"}});
+               {"col_storage", "where elements of column blocks stand; e2m1 never as rows"}});
   return r;
 }
 

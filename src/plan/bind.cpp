@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "ir/op_record.h"
 #include "ir/recording.h"
 #include "ir/stored.h"
 
@@ -120,6 +121,29 @@ void check_view(const ExecutionData& x, const Binding& binding, int32_t index,
   }
 }
 
+namespace {
+
+// An output may stand where the input stands that it is accumulated onto.
+bool may_share(const ir::Graph& g, size_t output, size_t input) {
+  const ir::TensorPart& to = g.tensors[output];
+  const ir::TensorPart& from = g.tensors[input];
+  if (from.is_output || to.kind != ir::TensorPart::Kind::data || from.kind != to.kind) return false;
+  const ir::Value& v = ir::part_value(g, to);
+  if (v.node == ir::kNone) return false;
+  const ir::Node& n = g.nodes[static_cast<size_t>(v.node)];
+  if (n.op->field_index("accumulate") < 0) return false;
+  return g.operand(n, "accumulate") == g.inputs[static_cast<size_t>(from.index)].value;
+}
+
+bool same_place(const TensorInfo& a, const TensorView& at, const TensorInfo& b,
+                const TensorView& bt) {
+  return at.data == bt.data && a.dtype == b.dtype && a.rank == b.rank &&
+         std::equal(a.shape, a.shape + a.rank, b.shape) &&
+         std::equal(a.strides, a.strides + a.rank, b.strides);
+}
+
+}  // namespace
+
 void check_together(const ExecutionData& x, const Binding& binding, base::Diagnostics& d) {
   const std::vector<TensorView>& views = binding.views;
   const std::vector<TensorInfo>& infos = binding.infos;
@@ -138,6 +162,7 @@ void check_together(const ExecutionData& x, const Binding& binding, base::Diagno
     for (size_t k = 0; k < views.size(); ++k) {
       if (k == i || infos[k].bytes == 0 || (infos[k].is_output && k < i)) continue;
       if (begin(i) >= end(k) || begin(k) >= end(i)) continue;
+      if (may_share(*x.graph, i, k) && same_place(infos[i], views[i], infos[k], views[k])) continue;
       add(d, "E-OVERLAP", x.graph->tensors[i].name, "data", -1, "memory of its own",
           "memory shared with '" + x.graph->tensors[k].name + "'");
     }

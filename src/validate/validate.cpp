@@ -12,6 +12,7 @@
 #include "ir/op_record.h"
 #include "ir/parts.h"
 #include "ir/stored.h"
+#include "validate/output_rules.h"
 
 namespace cohort::validate {
 
@@ -128,7 +129,7 @@ class Checker {
     const ir::Place place{"outputs", index, o.where};
     if (o.value == kNone) return;
     const ir::Value& v = g_.values[static_cast<size_t>(o.value)];
-    if (v.faulty) return;
+    if (v.faulty || o.faulty) return;
     if (v.node == kNone) {
       fail(place, "value", "E-OUTPUT", o.name, "value", "a computed value", ir::value_text(g_, v),
            "an input cannot be an output: it is there already");
@@ -145,10 +146,10 @@ class Checker {
            std::to_string(static_cast<int>(o.tail)), "no such tail");
     }
     output_type(place, o, v);
-    std::vector<ir::StoredFault> faults;
-    ir::Value stored = v;
-    stored.dtype = o.dtype;
-    ir::layout_faults(ir::stored_shape(stored), o.strides, o.alignment, o.dtype, true, faults);
+    std::vector<ir::StoredFault> faults = output_faults(g_, o);
+    if (faults.empty()) {
+      ir::layout_faults(ir::stored_shape(g_, o), o.strides, o.alignment, o.dtype, true, faults);
+    }
     const int last = o.strides.rank() - 1;
     if (v.scaled && faults.empty() && last >= 0 && o.strides[last] != 1) {
       faults.push_back({"E-STRIDE",
@@ -167,7 +168,7 @@ class Checker {
   void output_type(const ir::Place& place, const ir::Output& o, const ir::Value& v) {
     using enum DType;
     const bool unrounded = v.dtype == f32 && !v.scaled;
-    const bool is_value = v.role == Role::value;
+    const bool is_value = v.role == Role::value || v.role == Role::weight_grad;
     const bool good =
         o.dtype == v.dtype || (unrounded && (o.dtype == bf16 || (is_value && o.dtype == f16)));
     if (good) return;
@@ -223,6 +224,9 @@ class Checker {
       for (int d = 0; d < shape.rank && d < kMaxRank; ++d) {
         if (shape[d].symbol != kNone) used[static_cast<size_t>(shape[d].symbol)] = true;
       }
+    }
+    for (const ir::Output& o : g_.outputs) {
+      if (o.rows && o.rows->symbol != kNone) used[static_cast<size_t>(o.rows->symbol)] = true;
     }
     for (size_t i = 0; i < used.size(); ++i) {
       if (used[i] || g_.symbols[i].faulty) continue;

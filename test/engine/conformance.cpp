@@ -86,7 +86,9 @@ std::shared_ptr<Stored> Case::store_scaled(std::string_view name, std::vector<in
   // Two e2m1 of a column block share a byte.
   const bool packed = spec.axis == Axes::col && element == DType::e2m1;
   s->scaled = std::make_shared<ScaleLocation>(ScaleLocation{
-      format, element, layout, spec.axis, packed ? ColStorage::transposed : spec.storage, weights});
+      format, element, layout, spec.axis,
+      packed && spec.storage == ColStorage::as_rows ? ColStorage::transposed : spec.storage,
+      weights});
   return s;
 }
 
@@ -126,6 +128,18 @@ Data<Index> Case::index(std::string_view name, int64_t limit, DType dtype) {
     return static_cast<double>(static_cast<int64_t>(random_()) % limit);
   };
   return d;
+}
+Data<Index> Case::entries(std::string_view name, int64_t per_token, int64_t lowest, int64_t limit,
+                          DType dtype) {
+  Data<Index> d{builder_.index(name, Shape{T(), per_token}, dtype),
+                store(name, dtype, {-1, per_token})};
+  d.stored->make = [this, lowest, limit](const Position&) {
+    return static_cast<double>(lowest + static_cast<int64_t>(random_()) % (limit - lowest));
+  };
+  return d;
+}
+Data<Tensor> Case::numbers(std::string_view name, DType dtype) {
+  return {builder_.input(name, {T()}, dtype), store(name, dtype, {-1})};
 }
 Data<Index> Case::fixed_index(std::string_view name, int64_t count, int64_t lowest, int64_t limit,
                               DType dtype) {

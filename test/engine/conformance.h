@@ -152,6 +152,11 @@ class Case {
   Data<Scalar> scalar(std::string_view name, double value, DType dtype = DType::f32);
   /// (T) numbers of 0 .. limit - 1.
   Data<Index> index(std::string_view name, int64_t limit, DType dtype = DType::i32);
+  /// (T, per_token) numbers of lowest .. limit - 1.
+  Data<Index> entries(std::string_view name, int64_t per_token, int64_t lowest, int64_t limit,
+                      DType dtype = DType::i32);
+  /// A plain tensor of one extent, T.
+  Data<Tensor> numbers(std::string_view name, DType dtype = DType::f32);
   /// `count` numbers of lowest .. limit - 1, whatever T is.
   Data<Index> fixed_index(std::string_view name, int64_t count, int64_t lowest, int64_t limit,
                           DType dtype = DType::i32);
@@ -275,6 +280,9 @@ struct EnlistRefused {
 
 /// Byte of scale (r, s) of a matrix with `columns` scale columns: 512-byte atoms of 128 rows x 4.
 [[nodiscard]] int64_t tiled_byte(int64_t r, int64_t s, int64_t columns);
+/// Where the code of element (r, c) of a (rows, columns) matrix stands, in elements.
+[[nodiscard]] int64_t code_place(ColStorage storage, const Tokens& tokens, int64_t rows,
+                                 int64_t columns, int64_t r, int64_t c);
 /// Which scale belongs to element (r, c) of a (rows, columns) matrix: a byte, or an f32 number.
 [[nodiscard]] int64_t scale_place(const ScaleLocation& where, const Tokens& tokens, int64_t rows,
                                   int64_t columns, int64_t r, int64_t c);

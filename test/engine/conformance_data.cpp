@@ -104,6 +104,14 @@ int64_t tiled_byte(int64_t r, int64_t s, int64_t columns) {
   return (r / 128 * tiles + s / 4) * 512 + r % 32 * 16 + r % 128 / 32 * 4 + s % 4;
 }
 
+int64_t code_place(ColStorage storage, const Tokens& tokens, int64_t rows, int64_t columns,
+                   int64_t r, int64_t c) {
+  if (storage == ColStorage::transposed) return c * rows + r;
+  if (storage == ColStorage::as_rows || tokens.group(r) < 0) return r * columns + c;
+  const Range& g = tokens.ranges[static_cast<size_t>(tokens.group(r))];
+  return columns * g.begin + c * g.rows + r - g.begin;
+}
+
 int64_t scale_place(const ScaleLocation& where, const Tokens& tokens, int64_t rows, int64_t columns,
                     int64_t r, int64_t c) {
   const int64_t block = info(where.format).block;
@@ -119,15 +127,16 @@ int64_t scale_place(const ScaleLocation& where, const Tokens& tokens, int64_t ro
   const int32_t group = tokens.group(r);
   const int64_t row = tokens.row_in_group(r);
   int64_t earlier = 0;
+  int64_t tiles = 0;
   int64_t base = 0;
   for (int32_t g = 0; g < group; ++g) {
     const int64_t size = tokens.ranges[static_cast<size_t>(g)].rows;
     earlier += size;
+    tiles += up(size, 128) / 128;
     base += 512 * (up(columns, 128) / 128) * (up(up(size, block) / block, 4) / 4);
   }
-  if (where.layout == ScaleLayout::shifted_128) {
-    return tiled_byte((earlier / 128 + group) * 128 + row, c / block, across);
-  }
+  if (where.layout == ScaleLayout::shifted_128) tiles = earlier / 128 + group;
+  if (is_placed_by_group(where.layout)) return tiled_byte(tiles * 128 + row, c / block, across);
   const int64_t own = tokens.ranges[static_cast<size_t>(group)].rows;
   return base + tiled_byte(c, row / block, up(own, block) / block);
 }
@@ -317,13 +326,11 @@ void put_matrix(const Stored& s, const Tokens& tokens, size_t first, std::byte* 
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < columns; ++c) {
       const size_t i = first + static_cast<size_t>(r * columns + c);
-      const bool turned = w.storage == ColStorage::transposed && w.axis == Axes::col;
-      const bool n_major = s.n_major;
-      write_code(w.element, s.codes[i], turned || n_major ? c * rows + r : r * columns + c, codes);
-      const bool placed = w.layout == ScaleLayout::shifted_128 || w.axis == Axes::col;
+      const ColStorage storage = s.n_major ? ColStorage::transposed : w.storage;
+      write_code(w.element, s.codes[i], code_place(storage, tokens, rows, columns, r, c), codes);
+      const bool placed = is_placed_by_group(w.layout) || w.axis == Axes::col;
       if (placed && tokens.group(r) < 0) continue;
-      const bool shared = w.format == Format::fp8_tensor && std::isnan(s.scales[i]);
-      if (shared) continue;
+      if (w.format == Format::fp8_tensor && std::isnan(s.scales[i])) continue;  // shared
       write_scale(info(w.format).scale, s.scales[i], scale_place(w, tokens, rows, columns, r, c),
                   scales);
     }

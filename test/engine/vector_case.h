@@ -59,6 +59,8 @@ class VectorCase {
   void add(const Json& op);
   void add_product(const Json& op);
   void add_quantize(const Json& op, const Value& x);
+  void add_scatter(const Json& op, const Value& x);
+  void add_wgrad(const Json& op);
   void publish(const std::string& name, const Value& x, Tail tail = Tail::leave) {
     if (name.empty()) return;
     values_.insert_or_assign(name, x);
@@ -93,11 +95,14 @@ class VectorCase {
   std::map<std::string, std::string> inputs_;
   std::map<std::string, std::string> outputs_;
   std::map<std::string, std::string> initial_;
+  std::map<std::string, Index> indices_;
+  std::string scatter_;  ///< Of the last product: index, slot and top_k.
+  std::string slot_;
+  int64_t top_k_ = 1;
 };
 
 inline void VectorCase::add_product(const Json& op) {
   const Json& attrs = op.at("attrs");
-  if (attrs.value("token_mode", std::string()) == "scatter") return;
   static const std::map<std::string, Format> formats{
       {"mxfp8", Format::mxfp8_e4m3}, {"mxfp4", Format::mxfp4},
       {"nvfp4", Format::nvfp4},      {"fp8_tensor", Format::fp8_tensor},
@@ -114,8 +119,12 @@ inline void VectorCase::add_product(const Json& op) {
       is_scaled
           ? Operand(builder_.scaled_input(bind(a), {extent(a, 0), extent(a, 1)}, format->second))
           : Operand(builder_.input(bind(a), {extent(a, 0), extent(a, 1)}, type(a)));
-  const Weights w = is_scaled ? builder_.scaled_weights(bind(b), b_shape, format->second, options)
-                              : builder_.weights(bind(b), b_shape, type(b), options);
+  if (!weights_.contains(b)) {
+    weights_.emplace(b, is_scaled
+                            ? builder_.scaled_weights(bind(b), b_shape, format->second, options)
+                            : builder_.weights(bind(b), b_shape, type(b), options));
+  }
+  const Weights w = weights_.at(b);
   if (is_scaled) {
     const bool block = op.at("in").contains("sfa");
     bind(role(op, "in", block ? "sfa" : "scale_a"), a + ".scale");
@@ -125,6 +134,7 @@ inline void VectorCase::add_product(const Json& op) {
   if (attrs.value("token_mode", std::string()) == "gather") {
     const std::string name = role(op, "in", "token_index");
     gather = builder_.index(bind(name), extent(name, 0), type(name));
+    indices_.emplace(name, *gather);
   }
   Value x = builder_.add(GroupedGemm{.a = tokens, .b = w, .groups = groups(op), .gather = gather});
   if (const std::string name = role(op, "in", "alpha"); !name.empty()) {
@@ -133,7 +143,50 @@ inline void VectorCase::add_product(const Json& op) {
   if (const std::string name = role(op, "in", "row_scale"); !name.empty()) {
     x = x.then(RowScale{.by = row(name)});
   }
+  if (attrs.value("token_mode", std::string()) == "scatter") {
+    top_k_ = attrs.at("top_k").get<int64_t>();
+    scatter_ = role(op, "in", "token_index");
+    slot_ = role(op, "in", "token_ks");
+  }
   publish(role(op, "out", "x"), x);
+}
+
+inline void VectorCase::add_scatter(const Json& op, const Value& x) {
+  const std::string name = role(op, "out", "y");
+  const Json& o = description_.at("outputs").at(name);
+  // The case gathers by the same index: an input is declared once.
+  const auto index = [&](const std::string& from) {
+    const auto it = indices_.find(from);
+    return it != indices_.end() ? it->second
+                                : builder_.index(bind(from), extent(from, 0), type(from));
+  };
+  builder_.output(name, x,
+                  {.dtype = dtype_of(o.at("dtype").get<std::string>()),
+                   .scatter = index(scatter_),
+                   .slot = index(slot_),
+                   .top_k = top_k_,
+                   .rows = Dim(o.at("shape").at(0).get<int64_t>())});
+  outputs_[name] = name;
+  initial_[name] = role(op, "in", "init");
+}
+
+// Block-scaled operands of a gradient are stored (features, T).
+inline void VectorCase::add_wgrad(const Json& op) {
+  const bool scaled = op.at("in").contains("sfx");
+  const auto operand = [&](const char* name, const char* scale) {
+    const std::string x = role(op, "in", name);
+    if (!scaled) {
+      return Operand(builder_.input(bind(x), {extent(x, 0), extent(x, 1)}, type(x)));
+    }
+    bind(role(op, "in", scale), x + ".scale");
+    return Operand(builder_.scaled_input(bind(x), {extent(x, 1), extent(x, 0)}, Format::mxfp8_e4m3,
+                                         {.axis = Axes::col, .storage = ColStorage::transposed}));
+  };
+  const Operand x = operand("x", "sfx");
+  const Operand dy = operand("dy", "sfdy");
+  const std::string name = role(op, "out", "dw");
+  builder_.output(name, builder_.add(GroupedWgrad{.a = x, .b = dy, .groups = groups(op)}));
+  outputs_[name] = name;
 }
 
 inline void VectorCase::add_quantize(const Json& op, const Value& x) {
@@ -165,6 +218,7 @@ inline void VectorCase::add(const Json& op) {
   const Json& attrs = op.at("attrs");
   const std::string out = role(op, "out", "x");
   if (kind == "grouped_gemm") return add_product(op);
+  if (kind == "wgrad") return add_wgrad(op);
   if (kind == "input") {
     const std::string x = role(op, "in", "x");
     Maybe<Groups> g;
@@ -210,6 +264,8 @@ inline void VectorCase::add(const Json& op) {
                                               .scale = builder_.scalar(bind(s), type(s))}));
   } else if (kind == "quantize") {
     add_quantize(op, x);
+  } else if (kind == "scatter_store") {
+    add_scatter(op, x);
   } else if (kind == "tail") {
     const std::string name = role(op, "out", "y");
     const bool leave = attrs.at("tail").get<std::string>() == "leave";

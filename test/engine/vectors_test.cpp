@@ -27,8 +27,10 @@ constexpr Wanted kCases[] = {{"fwd_bf16_ends", 1},
                              {"quantize_mxfp8_row_col", 4},
                              {"quantize_nvfp4_norm", 2},
                              {"fc1_mxfp8_srelu_gate_mxfp8", 4},
-                             {"token_gather_and_scatter", 1},
+                             {"token_gather_and_scatter", 2},
                              {"fwd_hadamard_row", 1},
+                             {"wgrad_bf16_empty_groups", 1},
+                             {"wgrad_mxfp8_per_group_scales", 1},
                              {"pointwise_forward", 8}};
 
 const void* file_data(const TensorFile& file, const std::string& name) {

@@ -72,7 +72,8 @@ TEST(RoundTrip, EveryOpAndAttributeValue) {
             "quantize.element=\"e2m1\" quantize.element=\"e8m0\" quantize.element=\"i32\" "
             "quantize.element=\"i64\" quantize.row_layout=\"per_group\" "
             "quantize.row_layout=\"global\" quantize.col_layout=\"tiled_128x4\" "
-            "quantize.col_layout=\"linear\" quantize.col_layout=\"shifted_128\" ")
+            "quantize.col_layout=\"linear\" quantize.col_layout=\"shifted_128\" "
+            "quantize.col_layout=\"padded_128\" ")
       << refused;
   EXPECT_GT(valid, 40) << refused;
 }

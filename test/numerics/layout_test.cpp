@@ -56,6 +56,25 @@ TEST(Layout, ShiftedGroupsStartAtTheirOwnTile) {
   EXPECT_EQ(*scale_offset(m, 135, 0), 4 * 512);
 }
 
+// TE#2924: groups of 40 and 200 rows take roundup(rows, 128) rows of scales each.
+TEST(Layout, PaddedGroupsStartAtTheNextTile) {
+  const int64_t two[] = {0, 40, 240};
+  const ScaleMatrix padded{
+      .layout = ScaleLayout::padded_128, .rows = 240, .columns = 64, .boundaries = two};
+  EXPECT_EQ(*scale_bytes(padded), (128 + 256) * 4);
+  EXPECT_EQ(*scale_offset(padded, 39, 33), atom_byte(39, 1));
+  EXPECT_EQ(*scale_offset(padded, 40, 0), 512);
+  EXPECT_EQ(*scale_offset(padded, 239, 0), 2 * 512 + atom_byte(71, 0));
+  const int64_t boundaries[] = {0, 5, 135, 135, 263};
+  const ScaleMatrix m{
+      .layout = ScaleLayout::padded_128, .rows = 263, .columns = 128, .boundaries = boundaries};
+  EXPECT_EQ(*scale_bytes(m), 4 * 512);
+  EXPECT_EQ(*scale_bytes_bound(m, 4), 6 * 512);
+  EXPECT_EQ(*scale_offset(m, 5, 0), 512);
+  EXPECT_EQ(*scale_offset(m, 134, 0), 2 * 512 + atom_byte(1, 0));
+  EXPECT_EQ(*scale_offset(m, 135, 0), 3 * 512);
+}
+
 TEST(Layout, PerGroupIsARunningSum) {
   const int64_t boundaries[] = {0, 128, 128, 161};
   const ScaleMatrix m{
@@ -76,8 +95,9 @@ TEST(Layout, GlobalIsOneMatrixOfFeatures) {
 
 TEST(Layout, EveryScaleHasAByteOfItsOwn) {
   const int64_t boundaries[] = {3, 40, 40, 171, 290};
-  for (ScaleLayout layout : {ScaleLayout::tiled_128x4, ScaleLayout::linear,
-                             ScaleLayout::shifted_128, ScaleLayout::per_group}) {
+  for (ScaleLayout layout :
+       {ScaleLayout::tiled_128x4, ScaleLayout::linear, ScaleLayout::shifted_128,
+        ScaleLayout::padded_128, ScaleLayout::per_group}) {
     const ScaleMatrix m{.layout = layout, .rows = 300, .columns = 70, .boundaries = boundaries};
     const bool by_column = layout == ScaleLayout::per_group;
     std::set<int64_t> seen;

@@ -22,6 +22,30 @@ struct GroupedGemm {
                 field("groups", &GroupedGemm::groups), field("gather", &GroupedGemm::gather))
 };
 
+/// dw[g][i,j] = alpha[g] * sum over the rows m of group g of a[m,i] * b[m,j]: gradients of weights.
+/// For weights (E, N, K): a is the gradient of the product, b its tokens; the other way round for
+/// weights stored (E, K, N).
+struct GroupedWgrad {
+  Operand a;                             ///< (T, I), or (S, I) with `gather_a`.
+  Operand b;                             ///< (T, J), or (S, J) with `gather_b`.
+  Groups groups;                         ///< Which of the T rows belong to which group.
+  Maybe<Index> gather_a{};               ///< (T): row r reads a[gather_a[r]]; -1: no row.
+  Maybe<Index> gather_b{};               ///< (T): row r reads b[gather_b[r]]; -1: no row.
+  Maybe<GroupVec> alpha{};               ///< One factor a group.
+  Maybe<GroupVec> global_scale_a{};      ///< As alpha: the outer scale of an nvfp4 a.
+  Maybe<GroupVec> global_scale_b{};      ///< As alpha: the outer scale of an nvfp4 b.
+  Maybe<WeightOperand> accumulate{};     ///< (groups, I, J): added in f32 before rounding.
+  using Out = WeightGrad;                ///< (groups, I, J).
+  static constexpr bool is_root = true;  ///< Begins a chain.
+  static constexpr const char* name = "grouped_wgrad";  ///< In JSON and docs.
+  COHORT_FIELDS(field("a", &GroupedWgrad::a), field("b", &GroupedWgrad::b),
+                field("groups", &GroupedWgrad::groups), field("gather_a", &GroupedWgrad::gather_a),
+                field("gather_b", &GroupedWgrad::gather_b), field("alpha", &GroupedWgrad::alpha),
+                field("global_scale_a", &GroupedWgrad::global_scale_a),
+                field("global_scale_b", &GroupedWgrad::global_scale_b),
+                field("accumulate", &GroupedWgrad::accumulate))
+};
+
 /// y[m,n] = sum_k a[m,k] * b[n,k]: a plain product. Begins a chain.
 struct Matmul {
   Operand a;                                     ///< (M, K).

@@ -5,6 +5,7 @@
 
 #include "base/diagnostics.h"
 #include "ir/stored.h"
+#include "numerics/codec.h"
 
 namespace cohort::engine::reference {
 
@@ -78,7 +79,7 @@ StoredRef Memory::matrix(int32_t value) const {
   r.scaled = v.scaled ? &*v.scaled : nullptr;
   r.rows = extent(v.shape[0]);
   r.columns = v.shape.rank > 1 ? extent(v.shape[1]) : 1;
-  const bool transposed = v.scaled && v.scaled->storage == ColStorage::transposed;
+  const bool transposed = v.scaled && v.scaled->storage != ColStorage::as_rows;
   if (v.node == kNone) {
     const TensorView& data = input(value, Kind::data);
     r.data = data.data;
@@ -139,15 +140,70 @@ StoredRef Memory::output(size_t index) const {
   r.dtype = o.dtype;
   r.scaled = v.scaled ? &*v.scaled : nullptr;
   r.data = data.data;
-  r.rows = extent(v.shape[0]);
+  r.rows = extent(o.rows ? *o.rows : v.shape[0]);
   r.columns = v.shape.rank > 1 ? extent(v.shape[1]) : 1;
   if (v.shape.rank == 1) {
     r.row_stride = data.strides[0];
     return r;
   }
-  place(r, data, 0, v.scaled && v.scaled->storage == ColStorage::transposed);
+  place(r, data, 0, v.scaled && v.scaled->storage != ColStorage::as_rows);
   if (v.scaled) r.scale = part(true, number, Kind::scale).data;
   return r;
+}
+
+StoredRef Memory::output_matrix(size_t index, int64_t e) const {
+  const ir::Output& o = graph_.outputs[index];
+  const ir::Value& v = graph_.values[static_cast<size_t>(o.value)];
+  const TensorView& data = part(true, static_cast<int32_t>(index), Kind::data);
+  StoredRef r;
+  r.dtype = o.dtype;
+  r.rows = extent(v.shape[1]);
+  r.columns = extent(v.shape[2]);
+  if (o.discrete) {
+    r.data = pointer_at(data, e, o.alignment, r.rows == 0 || r.columns == 0, o.name);
+    r.row_stride = r.columns;
+    return r;
+  }
+  r.data = data.data;
+  r.first = e * data.strides[0];
+  place(r, data, 1, false);
+  return r;
+}
+
+void fail_index(const ir::Graph& graph, int32_t value, int64_t entry, const std::string& wanted,
+                const std::string& got) {
+  const ir::Value& v = graph.values[static_cast<size_t>(value)];
+  throw base::FindingsError{base::make_findings(
+      ErrorKind::mismatch,
+      {.code = "E-INDEX",
+       .op = graph.inputs[static_cast<size_t>(v.input)].name,
+       .field = "values",
+       .wanted = wanted,
+       .got = got,
+       .message = "entry " + std::to_string(entry) + " is " + got + ", wanted " + wanted})};
+}
+
+int64_t Memory::index_entry(int32_t value, int64_t i) const {
+  const TensorView& v = input(value, Kind::data);
+  return v.dtype == DType::i64 ? static_cast<const int64_t*>(v.data)[i]
+                               : static_cast<const int32_t*>(v.data)[i];
+}
+
+int64_t Memory::index_row(int32_t value, int64_t i, int64_t limit, bool may_skip) const {
+  if (value == kNone) return i;
+  const int64_t row = index_entry(value, i);
+  if (row >= 0 && row < limit) return row;
+  if (row == -1 && may_skip) return row;
+  fail_index(graph_, value, i, (may_skip ? "-1 .. " : "0 .. ") + std::to_string(limit - 1),
+             std::to_string(row));
+}
+
+float Memory::number(int32_t value, int64_t i) const {
+  if (graph_.values[static_cast<size_t>(value)].node != kNone) return kept(value)[i];
+  const TensorView& v = input(value, Kind::data);
+  float x = 0;
+  numerics::decode_row(v.dtype, v.data, i, 1, &x);
+  return x;
 }
 
 std::vector<RowGroup> Memory::groups(int32_t groups, int64_t rows) const {
@@ -156,7 +212,8 @@ std::vector<RowGroup> Memory::groups(int32_t groups, int64_t rows) const {
   const std::string& name = graph_.inputs[static_cast<size_t>(v.input)].name;
   const bool slots = v.form == GroupForm::slots;
   const TensorView& begin = input(groups, slots ? Kind::begin : Kind::data);
-  return read_groups(v, begin, slots ? &input(groups, Kind::used) : nullptr, rows, name);
+  return read_groups(v, extent(v.shape[0]), begin, slots ? &input(groups, Kind::used) : nullptr,
+                     rows, name);
 }
 
 }  // namespace cohort::engine::reference

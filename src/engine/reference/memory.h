@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "engine/engine.h"
@@ -10,6 +11,10 @@
 #include "engine/reference/stored_ref.h"
 
 namespace cohort::engine::reference {
+
+/// E-INDEX about entry `entry` of the index input `value`.
+[[noreturn]] void fail_index(const ir::Graph& graph, int32_t value, int64_t entry,
+                             const std::string& wanted, const std::string& got);
 
 class Memory {
  public:
@@ -27,6 +32,15 @@ class Memory {
   [[nodiscard]] StoredRef expert(int32_t value, int64_t expert) const;
   /// Output `index` as a matrix.
   [[nodiscard]] StoredRef output(size_t index) const;
+  /// Matrix `expert` of an output of gradients of weights, dense or discrete.
+  [[nodiscard]] StoredRef output_matrix(size_t index, int64_t expert) const;
+  /// Entry `i` of an index input, whatever it is.
+  [[nodiscard]] int64_t index_entry(int32_t value, int64_t i) const;
+  /// The row that entry `i` of an index names, below `limit`; -1 when `may_skip` and the entry is
+  /// -1. Row `i` without an index. Throws FindingsError (E-INDEX).
+  [[nodiscard]] int64_t index_row(int32_t value, int64_t i, int64_t limit, bool may_skip) const;
+  /// Number `i` of a vector, stored or kept.
+  [[nodiscard]] float number(int32_t value, int64_t i) const;
   /// A kept f32 value, packed.
   [[nodiscard]] float* kept(int32_t value) const;
   /// The groups of a value's rows; one group of all rows without any.

@@ -33,25 +33,6 @@ namespace {
 constexpr int64_t kTileColumns = 256;
 constexpr int64_t kTileSum = 256;
 
-int64_t gathered_row(const Memory& m, int32_t index, int64_t row, int64_t limit) {
-  if (index == kNone) return row;
-  const TensorView& v = m.input(index, ir::TensorPart::Kind::data);
-  const int64_t from = v.dtype == DType::i64 ? static_cast<const int64_t*>(v.data)[row]
-                                             : static_cast<const int32_t*>(v.data)[row];
-  if (from >= 0 && from < limit) return from;
-  const ir::Value& value = m.graph().values[static_cast<size_t>(index)];
-  const std::string& name = m.graph().inputs[static_cast<size_t>(value.input)].name;
-  const std::string wanted = "0 .. " + std::to_string(limit - 1);
-  throw base::FindingsError{base::make_findings(
-      ErrorKind::mismatch, {.code = "E-INDEX",
-                            .op = name,
-                            .field = "values",
-                            .wanted = wanted,
-                            .got = std::to_string(from),
-                            .message = "entry " + std::to_string(row) + " is " +
-                                       std::to_string(from) + ", wanted " + wanted})};
-}
-
 }  // namespace
 
 ProductOperands::ProductOperands(const Memory& m, const ir::Node& node, const RowGroup& group) {
@@ -71,7 +52,7 @@ ProductOperands::ProductOperands(const Memory& m, const ir::Node& node, const Ro
 }
 
 int64_t ProductOperands::row(const Memory& m, int64_t row) const {
-  return gathered_row(m, index, row, a.rows);
+  return m.index_row(index, row, a.rows, false);
 }
 
 void panel_product(const Memory& m, const ir::Node& node, const RowGroup& group, int64_t first,

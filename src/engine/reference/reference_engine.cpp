@@ -35,6 +35,11 @@ double work(const ir::Graph& g, ir::SymbolSizes sizes) {
       const ir::Value& a = g.values[static_cast<size_t>(g.operand(n, "a"))];
       each = 2 * static_cast<double>(ir::extent_at(a.shape[1], sizes));
     }
+    if (n.op->reference.kind == ir::Reference::Kind::wgrad) {  // rows shared among the groups
+      const ir::Value& b = g.values[static_cast<size_t>(g.operand(n, "b"))];
+      each = 2 * static_cast<double>(ir::extent_at(b.shape[0], sizes)) /
+             static_cast<double>(std::max<int64_t>(y.shape[0].bound, 1));
+    }
     total += elements * each;
   }
   return total;

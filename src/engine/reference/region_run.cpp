@@ -8,9 +8,11 @@
 
 #include "base/checked.h"
 #include "base/diagnostics.h"
+#include "engine/reference/combine.h"
 #include "engine/reference/panel_product.h"
 #include "engine/reference/parallel.h"
 #include "engine/reference/sink.h"
+#include "engine/reference/wgrad.h"
 #include "ir/op_record.h"
 #include "ir/reference.h"
 #include "numerics/codec.h"
@@ -73,7 +75,7 @@ class RegionRun {
     // Two groups that meet inside a byte of transposed fp4 codes may not be written at once.
     for (const Sink& s : sinks_) {
       const bool packed = s.to.scaled != nullptr && s.to.dtype == DType::e2m1;
-      if (packed && s.to.scaled->storage == ColStorage::transposed) threads = 1;
+      if (packed && s.to.scaled->storage != ColStorage::as_rows) threads = 1;
     }
     std::vector<Scratch> scratch(static_cast<size_t>(threads));
     const auto work = [&](int64_t i, int thread) {
@@ -118,6 +120,8 @@ class RegionRun {
       for (size_t o = 0; o < g_.outputs.size(); ++o) {
         if (g_.outputs[o].value != v) continue;
         sinks_.push_back({v, m_.output(o), g_.outputs[o].tail, true, 0, {}});
+        if (g_.outputs[o].scatter == kNone) continue;
+        sinks_.back().scattered = scattered_rows(m_, g_.outputs[o], groups_, rows_);
       }
     }
   }
@@ -139,6 +143,9 @@ class RegionRun {
       if (value(s.value).node != number) continue;
       prepare(s, groups_);
       if (whole) prepare_whole(n, s);
+    }
+    if (kind == Kind::combine || kind == Kind::d_combine || kind == Kind::d_combine_weights) {
+      combined_.emplace(number, CombineRows(m_, n));
     }
     if (kind == Kind::quantize) specs_.emplace(number, block_spec(m_, n));
   }
@@ -180,6 +187,12 @@ class RegionRun {
         case Kind::quantize:
           quantize(number, range, p.in, scratch);
           break;
+        case Kind::combine:
+        case Kind::d_combine:
+        case Kind::d_combine_weights:
+          combined_.at(number).rows(range.first, range.rows, p.out[0].data);
+          break;
+        case Kind::wgrad:  // never in panels
         case Kind::none:
           break;
       }
@@ -299,7 +312,8 @@ class RegionRun {
       const ir::PanelData& out = p.out[static_cast<size_t>(port)];
       if (out.data == nullptr) continue;
       for (int64_t r = 0; r < range.rows; ++r) {
-        s.to.write(range.first + r, 0, s.to.columns, out.data + r * out.stride);
+        const int64_t row = s.row(range.first + r);
+        if (row >= 0) s.to.write(row, 0, s.to.columns, out.data + r * out.stride);
       }
     }
   }
@@ -343,17 +357,32 @@ class RegionRun {
   std::vector<Sink> sinks_;
   std::unordered_map<int32_t, Reduction> reductions_;
   std::unordered_map<int32_t, numerics::BlockSpec> specs_;
+  std::unordered_map<int32_t, CombineRows> combined_;
 };
 
 }  // namespace
 
+namespace {
+
+// A root whose result no epilogue continues, and which is not made of panels of its rows.
+bool is_wgrad(const Memory& memory, const Region& region) {
+  const auto first = static_cast<size_t>(region.nodes[0]);
+  return memory.graph().nodes[first].op->reference.kind == Kind::wgrad;
+}
+
+}  // namespace
+
 int64_t panel_count(const Memory& memory, const Region& region) {
+  if (is_wgrad(memory, region)) {
+    return wgrad_tiles(memory, memory.graph().nodes[static_cast<size_t>(region.nodes[0])]);
+  }
   const auto groups = memory.groups(region.groups, memory.extent(region.rows));
   return static_cast<int64_t>(make_panels(groups).size());
 }
 
 bool run_region(const Memory& memory, const Region& region, const Schedule& schedule, int threads,
                 const std::function<bool(int64_t)>& progress) {
+  if (is_wgrad(memory, region)) return run_wgrad(memory, region.nodes[0], threads, progress);
   return RegionRun(memory, region, schedule).run(threads, progress);
 }
 

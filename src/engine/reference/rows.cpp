@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include "base/checked.h"
 #include "base/diagnostics.h"
+#include "numerics/layout.h"
 
 namespace cohort::engine::reference {
 
@@ -69,16 +71,17 @@ void read_one(const ir::Value& groups, const TensorView& v, const TensorView* us
 
 }  // namespace
 
-std::vector<RowGroup> read_groups(const ir::Value& groups, const TensorView& begin,
+std::vector<RowGroup> read_groups(const ir::Value& groups, int64_t count, const TensorView& begin,
                                   const TensorView* used, int64_t rows, const std::string& name) {
-  const int64_t count = groups.shape[0].bound;
   std::vector<RowGroup> all(static_cast<size_t>(count));
   int64_t running = 0;
+  int64_t tiles = 0;
   int64_t reached = 0;  // no group may begin before the end of the one before it
   for (int64_t i = 0; i < count; ++i) {
     RowGroup& g = all[static_cast<size_t>(i)];
     g.group = static_cast<int32_t>(i);
     g.before = running;
+    g.tiles = tiles;
     read_one(groups, begin, used, count, rows, name, running, g);
     if (g.rows < 0) fail(name, i, "0 or more rows", std::to_string(g.rows));
     if (g.begin < 0 || g.begin > rows || g.rows > rows - g.begin) {
@@ -94,6 +97,7 @@ std::vector<RowGroup> read_groups(const ir::Value& groups, const TensorView& beg
     }
     if (g.rows > 0) reached = g.begin + g.rows;
     running += g.rows;
+    tiles += base::ceil_div(g.rows, numerics::kAtomRows);
   }
   return all;
 }

@@ -16,13 +16,15 @@ struct RowGroup {
   int64_t begin = 0;  ///< First row of the token axis.
   int64_t rows = 0;
   int64_t before = 0;  ///< Rows of earlier groups: the c_g of shifted_128.
+  int64_t tiles = 0;   ///< Tiles of 128 rows that earlier groups begin: padded_128.
 };
 
 /// Reads the offsets of a groups input. Throws FindingsError (E-GROUPS) when they decrease, overlap
-/// or pass `rows`. `begin`: the tensor, or the begins of slots; `used`: of slots only.
-[[nodiscard]] std::vector<RowGroup> read_groups(const ir::Value& groups, const TensorView& begin,
-                                                const TensorView* used, int64_t rows,
-                                                const std::string& name);
+/// or pass `rows`. `count`: how many; `begin`: the tensor, or the begins of slots; `used`: of slots
+/// only.
+[[nodiscard]] std::vector<RowGroup> read_groups(const ir::Value& groups, int64_t count,
+                                                const TensorView& begin, const TensorView* used,
+                                                int64_t rows, const std::string& name);
 
 /// Ranges of rows that no group owns, in order.
 struct RowRange {

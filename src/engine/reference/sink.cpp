@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "base/checked.h"
 #include "numerics/codec.h"
@@ -43,7 +44,7 @@ void pad_row_scales(const Sink& s, const std::vector<RowGroup>& groups) {
       zero_scales(s, r, nullptr, 0, padded);
     }
   }
-  if (layout == ScaleLayout::shifted_128) {
+  if (is_placed_by_group(layout)) {
     for (const RowGroup& g : groups) {
       for (int64_t r = g.rows; r < ceil_div(g.rows, 128) * 128; ++r) {
         zero_scales(s, g.begin + r, &g, 0, padded);
@@ -80,7 +81,7 @@ void zero_tail_scales(const Sink& s, const RowRange& range) {
     if (has_f32_scales(s)) {
       float* f = static_cast<float*>(s.to.scale) + r * row_blocks(s);
       std::fill(f, f + row_blocks(s), 0.0f);
-    } else if (s.to.scaled->axis == Axes::row && layout != ScaleLayout::shifted_128) {
+    } else if (s.to.scaled->axis == Axes::row && !is_placed_by_group(layout)) {
       const bool tiled = layout == ScaleLayout::tiled_128x4;
       zero_scales(s, r, nullptr, 0, tiled ? ceil_div(row_blocks(s), 4) * 4 : row_blocks(s));
     } else if (layout == ScaleLayout::global && r % size == 0) {
@@ -92,10 +93,11 @@ void zero_tail_scales(const Sink& s, const RowRange& range) {
   }
 }
 
-numerics::CodeTarget code_target(const Sink& s, int64_t row) {
-  const bool transposed = s.to.scaled->storage == ColStorage::transposed;
-  return {static_cast<uint8_t*>(s.to.data), transposed ? s.to.column_stride : s.to.row_stride,
-          transposed, row * s.to.row_stride};
+numerics::CodeTarget code_target(const Sink& s, const RowGroup& group, int64_t row) {
+  const bool transposed = s.to.scaled->storage != ColStorage::as_rows;
+  const StoredRef to = s.to.in_group(group);
+  return {static_cast<uint8_t*>(to.data), transposed ? to.column_stride : to.row_stride, transposed,
+          to.first + row * to.row_stride};
 }
 
 void store_row_scales(const Sink& s, const RowGroup& group, int64_t first, int64_t rows,
@@ -127,7 +129,8 @@ void quantize_columns(const Sink& s, const numerics::BlockSpec& spec, const RowG
     part.data += r * x.stride;
     part.rows = std::min(size, rows - r);
     part.first_index += static_cast<uint64_t>(r) * x.index_stride;
-    quantize_column_block(spec, part, code_target(s, first + r), {scratch.data(), nullptr, 1});
+    quantize_column_block(spec, part, code_target(s, group, first + r),
+                          {scratch.data(), nullptr, 1});
     const int64_t block = (first + r - group.begin) / size + (per_group ? 0 : group.begin / size);
     for (int64_t n = 0; n < x.columns; ++n) {
       bytes[base + numerics::tiled_offset(n, block, blocks)] = scratch[static_cast<size_t>(n)];
@@ -162,6 +165,50 @@ numerics::BlockSpec block_spec(const Memory& m, const ir::Node& node) {
   return s;
 }
 
+std::vector<int64_t> scattered_rows(const Memory& m, const ir::Output& o,
+                                    const std::vector<RowGroup>& groups, int64_t rows) {
+  const int64_t places = m.extent(*o.rows);
+  std::vector<int64_t> to(static_cast<size_t>(rows), -1);
+  std::vector<bool> taken(static_cast<size_t>(places), false);
+  for (const RowGroup& g : groups) {
+    for (int64_t r = g.begin; r < g.begin + g.rows; ++r) {
+      // The last entry may have fewer slots than top_k behind it.
+      const int64_t entry = m.index_row(o.scatter, r, ceil_div(places, o.top_k), true);
+      if (entry < 0) continue;
+      const int64_t slot = o.slot == ir::kNone ? 0 : m.index_row(o.slot, r, o.top_k, false);
+      const int64_t place = entry * o.top_k + slot;
+      if (place >= places || taken[static_cast<size_t>(place)]) {
+        fail_index(m.graph(), o.scatter, r,
+                   place >= places ? "an output row below " + std::to_string(places)
+                                   : "an output row that no other row is written to",
+                   "row " + std::to_string(place));
+      }
+      taken[static_cast<size_t>(place)] = true;
+      to[static_cast<size_t>(r)] = place;
+    }
+  }
+  return to;
+}
+
+std::vector<bool> places_taken(const std::vector<int64_t>& scattered, int64_t places) {
+  std::vector<bool> taken(static_cast<size_t>(places), false);
+  for (const int64_t row : scattered) {
+    if (row >= 0) taken[static_cast<size_t>(row)] = true;
+  }
+  return taken;
+}
+
+namespace {
+
+void zero_holes(const Sink& s) {
+  const std::vector<bool> taken = places_taken(*s.scattered, s.to.rows);
+  for (int64_t r = 0; r < s.to.rows; ++r) {
+    if (!taken[static_cast<size_t>(r)]) s.to.write_zeros(r);
+  }
+}
+
+}  // namespace
+
 void prepare(Sink& s, const std::vector<RowGroup>& groups) {
   const bool columns = s.to.scaled != nullptr && s.to.scaled->axis == Axes::col;
   if (columns && s.to.scaled->layout == ScaleLayout::per_group) {
@@ -170,6 +217,7 @@ void prepare(Sink& s, const std::vector<RowGroup>& groups) {
   if (columns) pad_column_scales(s, groups);
   if (s.to.scaled != nullptr && !columns && !has_f32_scales(s)) pad_row_scales(s, groups);
   if (s.tail == Tail::leave) return;
+  if (s.scattered) return zero_holes(s);
   for (const RowRange& range : unowned_rows(groups, s.to.rows)) {
     for (int64_t r = range.begin; r < range.end; ++r) s.to.write_zeros(r);
     if (s.to.scaled != nullptr) zero_tail_scales(s, range);
@@ -187,16 +235,17 @@ void quantize_panel(const Sink& s, const numerics::BlockSpec& spec, const RowGro
     return;
   }
   if (spec.format == Format::fp8_tensor) {
-    quantize_whole(spec, s.whole_amax, source, code_target(s, first), nullptr);
+    quantize_whole(spec, s.whole_amax, source, code_target(s, group, first), nullptr);
     return;
   }
   if (has_f32_scales(s)) {
     float* scales = static_cast<float*>(s.to.scale) + first * row_blocks(s);
-    quantize_rows(spec, source, code_target(s, first), {nullptr, scales, row_blocks(s)});
+    quantize_rows(spec, source, code_target(s, group, first), {nullptr, scales, row_blocks(s)});
     return;
   }
   scratch.resize(static_cast<size_t>(rows * row_blocks(s)));
-  quantize_rows(spec, source, code_target(s, first), {scratch.data(), nullptr, row_blocks(s)});
+  quantize_rows(spec, source, code_target(s, group, first),
+                {scratch.data(), nullptr, row_blocks(s)});
   store_row_scales(s, group, first, rows, scratch.data());
 }
 

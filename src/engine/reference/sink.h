@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/reference/memory.h"
@@ -18,7 +19,22 @@ struct Sink {
   bool is_output = false;
   float whole_amax = 0;             ///< fp8_tensor: maximum over all rows.
   std::vector<int64_t> scale_base;  ///< per_group.
+  /// Output rows by row of the value, -1: not written. Nothing: each row stands in its own place.
+  std::optional<std::vector<int64_t>> scattered{};
+
+  /// Where a row is written; -1: nowhere.
+  [[nodiscard]] int64_t row(int64_t r) const {
+    return scattered ? (*scattered)[static_cast<size_t>(r)] : r;
+  }
 };
+
+/// Where a scattered output has each of `rows` rows of its value; -1 for those that are not
+/// written. Throws FindingsError (E-INDEX) for a place outside of it, or one that is taken.
+[[nodiscard]] std::vector<int64_t> scattered_rows(const Memory& memory, const ir::Output& output,
+                                                  const std::vector<RowGroup>& groups,
+                                                  int64_t rows);
+/// Which of the places of a scattered output are written.
+[[nodiscard]] std::vector<bool> places_taken(const std::vector<int64_t>& scattered, int64_t places);
 
 /// The quantiser's attributes of a quantize node, scalars read.
 [[nodiscard]] numerics::BlockSpec block_spec(const Memory& memory, const ir::Node& node);

@@ -17,6 +17,8 @@ int64_t row_scale_offset(ScaleLayout layout, int64_t row, int64_t block, int64_t
   if (layout == ScaleLayout::linear) return row * blocks + block;
   if (layout == ScaleLayout::shifted_128) {
     row = numerics::shifted_row(group->before, group->group) + row - group->begin;
+  } else if (layout == ScaleLayout::padded_128) {
+    row = group->tiles * numerics::kAtomRows + row - group->begin;
   }
   return numerics::tiled_offset(row, block, blocks);
 }
@@ -82,12 +84,22 @@ void scale_columns(const StoredRef& s, int64_t row, int64_t begin, int64_t count
 
 }  // namespace
 
+StoredRef StoredRef::in_group(const RowGroup& group) const {
+  StoredRef r = *this;
+  if (scaled == nullptr || scaled->storage != ColStorage::ragged) return r;
+  r.row_stride = 1;
+  r.column_stride = group.rows;
+  r.first = first + group.begin * (columns - 1);  // row `begin` then stands at columns * begin
+  return r;
+}
+
 void StoredRef::read(int64_t row, int64_t begin, int64_t count, const RowGroup* group,
                      double* out) const {
+  const StoredRef placed = group != nullptr ? in_group(*group) : *this;
   std::array<float, 256> codes;
   for (int64_t i = 0; i < count; i += 256) {
     const int64_t n = std::min<int64_t>(256, count - i);
-    read_codes(row, begin + i, n, codes.data());
+    placed.read_codes(row, begin + i, n, codes.data());
     for (int64_t k = 0; k < n; ++k) out[i + k] = codes[static_cast<size_t>(k)];
   }
   if (scaled == nullptr) return;
@@ -121,6 +133,15 @@ void StoredRef::write(int64_t row, int64_t begin, int64_t count, const float* x)
 }
 
 void StoredRef::write_zeros(int64_t row) const {
+  if (scaled != nullptr && scaled->storage == ColStorage::ragged) {
+    // Rows of no group have no matrix: what lies between those of groups is theirs.
+    StoredRef flat = *this;
+    const ir::ScaledType as_rows{scaled->format, scaled->layout, scaled->axis, ColStorage::as_rows};
+    flat.scaled = &as_rows;
+    flat.row_stride = columns;
+    flat.column_stride = 1;
+    return flat.write_zeros(row);
+  }
   const std::array<float, 256> zeros{};
   for (int64_t i = 0; i < columns; i += 256) {
     write(row, i, std::min<int64_t>(256, columns - i), zeros.data());

@@ -34,6 +34,9 @@ struct StoredRef {
   /// Writes f32 elements, rounded to the type, without scales.
   void write(int64_t row, int64_t begin, int64_t count, const float* x) const;
   void write_zeros(int64_t row) const;
+  /// The same matrix with its rows where those of a group stand: in ragged storage each group has
+  /// a matrix of its own.
+  [[nodiscard]] StoredRef in_group(const RowGroup& group) const;
 };
 
 /// First scale byte of each group in per_group layout.

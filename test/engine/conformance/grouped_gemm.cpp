@@ -144,6 +144,9 @@ CONFORMANCE(grouped_gemm, mxfp8_linear) {
 CONFORMANCE(grouped_gemm, mxfp8_shifted) {
   quantised(c, Format::mxfp8_e4m3, Format::mxfp8_e4m3, {.layout = ScaleLayout::shifted_128});
 }
+CONFORMANCE(grouped_gemm, mxfp8_padded) {
+  quantised(c, Format::mxfp8_e4m3, Format::mxfp8_e4m3, {.layout = ScaleLayout::padded_128});
+}
 CONFORMANCE(grouped_gemm, mxfp8_many_atoms) {
   quantised(c, Format::mxfp8_e4m3, Format::mxfp8_e4m3, {}, {}, 160, 136);
 }

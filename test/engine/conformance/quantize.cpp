@@ -7,7 +7,7 @@ namespace cohort::test::conformance {
 
 CONFORMANCE_REFUSED(quantize, element, "f32 f16 bf16 e3m2 e2m3 e8m0 i32 i64");
 CONFORMANCE_REFUSED(quantize, row_layout, "per_group global");
-CONFORMANCE_REFUSED(quantize, col_layout, "tiled_128x4 linear shifted_128");
+CONFORMANCE_REFUSED(quantize, col_layout, "tiled_128x4 linear shifted_128 padded_128");
 
 namespace {
 
@@ -107,10 +107,10 @@ struct Blocks {
   [[nodiscard]] Bytes codes(const TensorInfo& info) const {
     const int64_t rows = tokens->rows;
     std::vector<int> elements(static_cast<size_t>(rows * features));
-    const bool turned = storage == ColStorage::transposed && axis == Axes::col;
+    const ColStorage order = axis == Axes::col ? storage : ColStorage::as_rows;
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t c = 0; c < features; ++c) {
-        elements[static_cast<size_t>(turned ? c * rows + r : r * features + c)] =
+        elements[static_cast<size_t>(code_place(order, *tokens, rows, features, r, c))] =
             tokens->group(r) < 0 ? outside() : code(r, c);
       }
     }
@@ -145,7 +145,7 @@ struct Blocks {
             byte == kUntouched ? kUntouched : static_cast<int>(word >> (8 * b) & 0xFF);
       }
     };
-    const bool by_group = layout == ScaleLayout::shifted_128 || axis == Axes::col;
+    const bool by_group = is_placed_by_group(layout) || axis == Axes::col;
     for (int64_t r = 0; r < tokens->rows; ++r) {
       for (int64_t c = 0; c < features; ++c) {
         if (tokens->group(r) >= 0) {
@@ -246,7 +246,8 @@ void quantise(Case& c, const Wanted& w) {
   if (w.axes != Axes::row) {
     b.axis = Axes::col;
     b.layout = w.col_layout;
-    b.storage = element == DType::e2m1 ? ColStorage::transposed : w.col_storage;
+    const bool as_rows = w.col_storage == ColStorage::as_rows;
+    b.storage = element == DType::e2m1 && as_rows ? ColStorage::transposed : w.col_storage;
     publish("col", q.col);
   }
 }
@@ -291,11 +292,23 @@ CONFORMANCE(quantize, linear) { quantise(c, {.row_layout = ScaleLayout::linear})
 CONFORMANCE(quantize, tiled) {
   quantise(c, {.features = 160, .groups = {.unit = 8}, .row_layout = ScaleLayout::tiled_128x4});
 }
+CONFORMANCE(quantize, padded) {
+  quantise(c, {.groups = {.unit = 8}, .row_layout = ScaleLayout::padded_128});
+}
 CONFORMANCE(quantize, shifted) {
   quantise(c, {.groups = {.unit = 8}, .row_layout = ScaleLayout::shifted_128});
 }
 CONFORMANCE(quantize, global) {
   quantise(c, {.groups = {.multiple = 32}, .axes = Axes::both, .col_layout = ScaleLayout::global});
+}
+CONFORMANCE(quantize, ragged) {
+  quantise(c, {.axes = Axes::col, .col_storage = ColStorage::ragged});
+}
+CONFORMANCE(quantize, ragged_nvfp4) {
+  quantise(c, {.to = Format::nvfp4,
+               .groups = {.multiple = 2},
+               .axes = Axes::col,
+               .col_storage = ColStorage::ragged});
 }
 CONFORMANCE(quantize, transposed) {
   quantise(c, {.axes = Axes::col, .col_storage = ColStorage::transposed});

@@ -1,0 +1,215 @@
+// What users of other libraries ran into, as their reports say; each names its origin.
+#include <sys/mman.h>
+
+#include <cmath>
+#include <limits>
+
+#include <cohort/numerics.h>
+
+#include "engine/gemm_case.h"
+#include "fixtures/findings.h"
+
+namespace cohort::test {
+namespace {
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// pytorch#193633, #154557: a buffer of 1024 rows of which 640 are used; the tails are NaN.
+TEST(UserCases, TailOfABufferReachesNothing) {
+  for (const Tail tail : {Tail::leave, Tail::zero}) {
+    GemmCase c;
+    c.rows = 1024;
+    c.ranges = consecutive({200, 0, 440});
+    c.tail = tail;
+    c.x = whole_numbers(c.rows * c.sum, 1);
+    c.poison_unowned();
+    const std::vector<float> y = c.run();
+    expect_same_bits(y, c.expected());
+    for (int64_t i = 0; i < 640 * c.features; ++i) {
+      ASSERT_TRUE(std::isfinite(y[static_cast<size_t>(i)]));
+    }
+  }
+}
+
+// torchtitan#1166, DeepGEMM#103: the empty expert first, in the middle, last, twice, all but one.
+TEST(UserCases, EmptyExpertAnywhere) {
+  const std::vector<std::vector<size_t>> empty{{0}, {4}, {7}, {3, 4}, {0, 1, 2, 3, 4, 5, 7}, {}};
+  for (const std::vector<size_t>& none : empty) {
+    std::vector<int64_t> sizes(8, 16);
+    for (const size_t e : none) sizes[e] = 0;
+    GemmCase c;
+    c.experts = 8;
+    c.rows = 128;
+    c.ranges = consecutive(sizes);
+    c.x = whole_numbers(c.rows * c.sum, 1);
+    c.w = whole_numbers(c.experts * c.features * c.sum, 2);
+    expect_same_bits(c.run(), c.expected());
+  }
+}
+
+// DeepSpeed#8261, cutlass#2715: offsets of experts pass 2^31 elements. Untouched pages of the
+// reservation cost nothing.
+TEST(UserCases, OffsetsOfExpertsPass31Bits) {
+  constexpr int64_t kExperts = 65600, kN = 32, kK = 1024, kMatrix = kN * kK;
+  static_assert((kExperts - 1) * kMatrix > int64_t{1} << 31);
+  Builder g("large");
+  const auto x = g.input("x", {2, kK}, DType::bf16);
+  const auto w = g.weights("w", {kExperts, kN, kK}, DType::bf16);
+  const auto groups = g.groups("g", kExperts, GroupForm::starts);
+  g.output("y", g.add(GroupedGemm{.a = x, .b = w, .groups = groups}));
+  const Graph graph = finish(g);
+  const Result<Plan> plan = make_plan(graph, Device::cpu());
+  ASSERT_TRUE(plan);
+  const int64_t bytes = plan->tensor(graph.tensor_index("w")).bytes;
+  ASSERT_EQ(bytes, kExperts * kMatrix * 2);
+  void* const memory = ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) GTEST_SKIP() << "no address space of " << bytes << " bytes";
+  auto* const last = static_cast<uint16_t*>(memory) + (kExperts - 1) * kMatrix;
+  std::fill(last, last + kMatrix, uint16_t{0x4000});               // 2
+  std::vector<uint16_t> tokens(2 * kK, 0x3F80);                    // 1
+  std::fill(tokens.begin() + kK, tokens.end(), uint16_t{0xC040});  // -3
+  std::vector<int32_t> starts(kExperts, 0);
+  std::vector<float> y(2 * kN, kNaN);
+  const Result<Execution> e =
+      plan->bind(graph, {},
+                 {{"x", TensorView::packed(tokens.data(), DType::bf16, {2, kK})},
+                  {"w", TensorView::packed(memory, DType::bf16, {kExperts, kN, kK})},
+                  {"g", TensorView::packed(starts.data(), DType::i32, {kExperts})},
+                  {"y", TensorView::packed(y.data(), DType::f32, {2, kN})}});
+  ASSERT_TRUE(e) << e.findings().text();
+  const Status s = e->run(nullptr);
+  ::munmap(memory, static_cast<size_t>(bytes));
+  ASSERT_TRUE(s) << s.findings().text();
+  for (int64_t n = 0; n < kN; ++n) {
+    EXPECT_EQ(y[static_cast<size_t>(n)], 2 * kK);
+    EXPECT_EQ(y[static_cast<size_t>(kN + n)], -6 * kK);
+  }
+}
+
+// FlagGems#4471, TE#1146: rows of stride 65, a base two bytes off, a transposed operand of 13 rows,
+// one row. Each is served as declared, or refused at bind by name; nothing is copied in silence.
+TEST(UserCases, OddStridesAndBases) {
+  struct Odd {
+    int64_t rows;
+    Strides strides;
+    int64_t alignment;
+    int64_t shift;  ///< Bytes past an aligned address.
+    const char* refusal;
+  };
+  const Odd all[] = {{64, {65, 1}, 16, 0, nullptr},
+                     {64, {65, 1}, 16, 2, "a multiple of 16 bytes"},
+                     {64, {65, 1}, 2, 2, nullptr},
+                     {13, {1, 13}, 16, 0, nullptr},
+                     {1, {64, 1}, 16, 0, nullptr}};
+  for (const Odd& odd : all) {
+    Builder g("odd");
+    const auto x = g.input("x", {odd.rows, 64}, DType::bf16,
+                           {.strides = odd.strides, .alignment = odd.alignment});
+    const auto w = g.weights("w", {1, 3, 64}, DType::bf16);
+    g.output("y", g.add(GroupedGemm{.a = x, .b = w, .groups = g.groups("g", 1, GroupForm::ends)}));
+    Bench bench(finish(g));
+    const std::vector<float> numbers = whole_numbers(odd.rows * 64, 3);
+    const std::vector<float> weights = whole_numbers(3 * 64, 4);
+    std::vector<uint16_t> memory(64 * 66 + 64);
+    auto* base = reinterpret_cast<std::byte*>(memory.data());
+    base += 64 - reinterpret_cast<uintptr_t>(base) % 64 + static_cast<uintptr_t>(odd.shift);
+    for (int64_t r = 0; r < odd.rows; ++r) {
+      for (int64_t k = 0; k < 64; ++k) {
+        ASSERT_TRUE(encode(DType::bf16, &numbers[static_cast<size_t>(r * 64 + k)], 1,
+                           base + 2 * (r * odd.strides[0] + k * odd.strides[1])));
+      }
+    }
+    ASSERT_TRUE(encode(DType::bf16, weights.data(), 3 * 64, bench.tensors.data<std::byte>("w")));
+    bench.tensors.set<int32_t>("g", {static_cast<int32_t>(odd.rows)});
+    bench.tensors.view("x").data = base;
+    const std::vector<NamedTensor> views = bench.tensors.all();
+    Result<Execution> e = bench.plan.bind(bench.graph, {}, views);
+    if (odd.refusal != nullptr) {
+      ASSERT_FALSE(e);
+      const Finding f = only(e.findings());
+      EXPECT_EQ(f.code, "E-ALIGNMENT");
+      EXPECT_EQ(f.op, "x");
+      EXPECT_EQ(f.wanted, odd.refusal);
+      continue;
+    }
+    ASSERT_TRUE(e) << e.findings().text();
+    ASSERT_TRUE(e->run(nullptr));
+    const auto* y = bench.tensors.data<float>("y");
+    for (int64_t r = 0; r < odd.rows; ++r) {
+      for (int64_t n = 0; n < 3; ++n) {
+        float sum = 0;
+        for (int64_t k = 0; k < 64; ++k) {
+          sum +=
+              numbers[static_cast<size_t>(r * 64 + k)] * weights[static_cast<size_t>(n * 64 + k)];
+        }
+        EXPECT_EQ(y[r * 3 + n], sum) << r << " " << n;
+      }
+    }
+  }
+}
+
+// flashinfer#3559: the same 8 rows alone and as the first 8 of 64.
+TEST(UserCases, RowsAloneOrAmongOthers) {
+  GemmCase few;
+  few.rows = 8;
+  few.experts = 1;
+  few.features = 70;
+  few.sum = 300;
+  few.ranges = consecutive({8});
+  few.w = whole_numbers(few.features * few.sum, 2);
+  for (float& f : few.w) f *= 0.1f;
+  GemmCase many = few;
+  many.rows = 64;
+  many.ranges = consecutive({64});
+  many.x = whole_numbers(many.rows * many.sum, 1);
+  for (float& f : many.x) f *= 0.3f;
+  few.x.assign(many.x.begin(), many.x.begin() + few.rows * few.sum);
+  const PlanOptions options{.batch_invariant = true};
+  std::vector<float> y = many.run(options);
+  y.resize(static_cast<size_t>(few.rows * few.features));
+  expect_same_bits(few.run(options), y);
+}
+
+// triton#10343, #10385: MXFP4 weights with K = 32, below any tile, and N = 258.
+TEST(UserCases, Mxfp4OfOneBlockAndOddWidth) {
+  Builder g("narrow");
+  const auto x = g.scaled_input("x", {3, 32}, Format::mxfp4, {.layout = ScaleLayout::linear});
+  const auto w =
+      g.scaled_weights("w", {1, 258, 32}, Format::mxfp4, {.layout = ScaleLayout::linear});
+  g.output("y", g.add(GroupedGemm{.a = x, .b = w, .groups = g.groups("g", 1, GroupForm::ends)}));
+  Bench bench(finish(g));
+  bench.tensors.fill("x", 0x22);        // 1, 1
+  bench.tensors.fill("w", 0x54);        // 2, 3
+  bench.tensors.fill("x.scale", 0x7F);  // 1
+  auto scales = bench.tensors.raw("w.scale");
+  for (size_t n = 0; n < scales.size(); ++n) scales[n] = static_cast<uint8_t>(127 + n % 4);
+  bench.tensors.set("w.scale", scales);
+  bench.tensors.set<int32_t>("g", {3});
+  bench.run_well();
+  const auto y = bench.tensors.values<float>("y");
+  ASSERT_EQ(y.size(), 3u * 258);
+  for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], 80 * (1 << (i % 258 % 4))) << i;
+}
+
+// TE#2924, TE#3518: scales of a 64x64 MXFP8 tensor, compact and tiled, are not the same buffer.
+TEST(UserCases, CompactAndTiledScalesDiffer) {
+  EXPECT_EQ(*scale_bytes(ScaleLayout::linear, 64, 64, 32), 64 * 2);
+  EXPECT_EQ(*scale_bytes(ScaleLayout::tiled_128x4, 64, 64, 32), 128 * 4);
+  Builder g("tiled");
+  const auto x = g.scaled_input("x", {64, 64}, Format::mxfp8_e4m3);
+  g.output("y", g.add(Load{.x = x}));
+  Bench bench(finish(g));
+  TensorView& scale = bench.tensors.view("x.scale");
+  scale = TensorView::packed(scale.data, DType::e8m0, {64, 2});
+  const auto e = bench.plan.bind(bench.graph, {}, bench.tensors.all());
+  ASSERT_FALSE(e);
+  const Finding f = only(e.findings());
+  EXPECT_EQ(f.code, "E-SHAPE");
+  EXPECT_EQ(f.op, "x.scale");
+  EXPECT_EQ(f.wanted, "[512]");
+  EXPECT_EQ(f.got, "[64, 2]");
+}
+
+}  // namespace
+}  // namespace cohort::test
