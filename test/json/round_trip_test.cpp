@@ -67,7 +67,12 @@ TEST(RoundTrip, EveryOpAndAttributeValue) {
   }
   EXPECT_EQ(missing,
             "cast.to=\"e3m2\" cast.to=\"e2m3\" cast.to=\"e2m1\" cast.to=\"e8m0\" cast.to=\"i32\" "
-            "cast.to=\"i64\" quantize.element=\"f32\" quantize.element=\"f16\" "
+            "cast.to=\"i64\" hadamard.axis=\"both\" hadamard.round_through=\"f32\" "
+            "hadamard.round_through=\"e4m3\" hadamard.round_through=\"e5m2\" "
+            "hadamard.round_through=\"e3m2\" hadamard.round_through=\"e2m3\" "
+            "hadamard.round_through=\"e2m1\" hadamard.round_through=\"e8m0\" "
+            "hadamard.round_through=\"i32\" hadamard.round_through=\"i64\" "
+            "quantize.element=\"f32\" quantize.element=\"f16\" "
             "quantize.element=\"bf16\" quantize.element=\"e3m2\" quantize.element=\"e2m3\" "
             "quantize.element=\"e2m1\" quantize.element=\"e8m0\" quantize.element=\"i32\" "
             "quantize.element=\"i64\" quantize.row_layout=\"per_group\" "
