@@ -62,4 +62,9 @@ function(cohort_add_benchmarks)
     cohort_internal_settings(benchmark_${name})
     target_link_libraries(benchmark_${name} PRIVATE benchmark::benchmark_main)
   endforeach()
+  # That they run and that the table can be made; figures are for cmake/benchmarks.py alone.
+  add_test(NAME benchmark.smoke
+           COMMAND ${COHORT_PYTHON} -B ${PROJECT_SOURCE_DIR}/cmake/benchmarks.py --quick
+                   --build ${PROJECT_BINARY_DIR})
+  set_tests_properties(benchmark.smoke PROPERTIES LABELS benchmark TIMEOUT 900 RUN_SERIAL ON)
 endfunction()

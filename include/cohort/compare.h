@@ -52,9 +52,8 @@ class COHORT_API Comparison {
 /// Compares outputs of a run of `graph` at `sizes` with the reference. `inputs` and `got` together
 /// are what bind takes: CPU memory for every tensor, in any order. Any f32 evaluation, in any order
 /// of summation, lies within the bound; products accumulated in fewer bits (fp8 on Hopper) may not.
-/// Findings of bind when a tensor does not fit; E-UNSUPPORTED when an op between a product and a
-/// later product has no bound (quantised operands made in the graph). Takes memory for twelve bytes
-/// an element of every value of the graph.
+/// Findings of bind when a tensor does not fit; E-UNSUPPORTED when an op has no bound
+/// (docs/known_gaps.md). Takes memory for twelve bytes an element of every value of the graph.
 [[nodiscard]] COHORT_API Result<Comparison> compare(const Graph& graph, Sizes sizes,
                                                     NamedTensors inputs, NamedTensors got) noexcept;
 

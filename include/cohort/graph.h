@@ -297,6 +297,30 @@ class ScalarArg {
   double value_ = 0;
 };
 
+/// An operand of an elementwise op: a number by value, or anything that broadcasts to (T, N): a
+/// Scalar, RowVec (T), ColVec (N), GroupVec, GroupMat, a stored Tensor or a Value. NaN is allowed.
+class Arg {
+ public:
+  /// By value.
+  Arg(double value) noexcept : value_(value) {}  // NOLINT: a number stands here
+  /// Of the graph.
+  Arg(const Broadcastable& handle) noexcept : handle_(Handle(handle)) {}  // NOLINT
+
+ private:
+  friend struct detail::Access;
+  Maybe<Handle> handle_{};
+  double value_ = 0;
+};
+
+/// A (T, N) operand: stored, or computed in this graph.
+class MatrixArg : public Handle {
+ public:
+  /// A stored tensor.
+  MatrixArg(const Tensor& h) noexcept : Handle(h) {}  // NOLINT: each role may stand here
+  /// A computed value.
+  MatrixArg(const Value& h) noexcept : Handle(h) {}  // NOLINT
+};
+
 /// How a stored tensor lies in memory.
 struct TensorOptions {
   Strides strides{};       ///< Element strides; empty: packed row-major.
@@ -491,6 +515,7 @@ class COHORT_API Recorder {
 
   void put(const Handle& handle) noexcept;
   void put(const ScalarArg& arg) noexcept;
+  void put(const Arg& arg) noexcept;
   void put(bool flag) noexcept;
   void put(int64_t number) noexcept;
   void put(float number) noexcept;
@@ -531,6 +556,8 @@ struct Access {
   static int32_t id(const Handle& h) noexcept { return h.id_; }
   static const Maybe<Scalar>& handle(const ScalarArg& a) noexcept { return a.handle_; }
   static double value(const ScalarArg& a) noexcept { return a.value_; }
+  static const Maybe<Handle>& handle(const Arg& a) noexcept { return a.handle_; }
+  static double value(const Arg& a) noexcept { return a.value_; }
   static Dim dim(int64_t bound, int32_t symbol, uint32_t owner, Where made) noexcept {
     return Dim(bound, symbol, owner, made);
   }

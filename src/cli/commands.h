@@ -24,6 +24,7 @@ struct RunArguments {
   bool random = false;
   std::vector<std::string> sizes;  ///< "T=4096"
   std::string compare;             ///< "reference" or empty.
+  std::string results;             ///< Outputs of another run to compare, in place of running.
 };
 
 int check(const Common& common);

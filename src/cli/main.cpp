@@ -82,8 +82,12 @@ class Application {
     inputs->excludes(random);
     r->add_option("--size", run_.sizes, "Value of a dynamic extent, NAME=VALUE");
     r->add_option("--outputs", run_.outputs, "Where to store the outputs, safetensors");
-    r->add_option("--compare", run_.compare, "Compare with another engine's results")
-        ->check(CLI::IsMember({"reference"}));
+    CLI::Option* compare =
+        r->add_option("--compare", run_.compare, "Hold every output to its derived error bound")
+            ->check(CLI::IsMember({"reference"}));
+    r->add_option("--results", run_.results,
+                  "Compare these outputs of another run, safetensors; nothing is run")
+        ->needs(compare);
     r->callback([this, r, random] {
       run_.random = random->count() > 0;
       if (run_.inputs.empty() && !run_.random) {

@@ -298,6 +298,17 @@ void RunMemory::copy(const TensorFile& file, const std::string& from, const Name
   put_packed(to.view, static_cast<const std::byte*>(v->data));
 }
 
+namespace {
+
+void stop_with(const std::vector<std::string>& problems) {
+  if (problems.empty()) return;
+  std::string all;
+  for (const std::string& p : problems) all += (all.empty() ? "" : "\n") + p;
+  throw Stop{kBadGraph, all};
+}
+
+}  // namespace
+
 void RunMemory::load(const TensorFile& file) {
   std::vector<std::string> problems;
   std::vector<bool> used(static_cast<size_t>(file.size()), false);
@@ -334,10 +345,20 @@ void RunMemory::load(const TensorFile& file) {
     if (used[static_cast<size_t>(i)] || is_output) continue;
     problems.push_back("E-TENSOR " + std::string(file.name(i)) + ": the graph has no such input");
   }
-  if (problems.empty()) return;
-  std::string all;
-  for (const std::string& p : problems) all += (all.empty() ? "" : "\n") + p;
-  throw Stop{kBadGraph, all};
+  stop_with(problems);
+}
+
+void RunMemory::load_outputs(const TensorFile& file) {
+  std::vector<std::string> problems;
+  for (const NamedTensor& t : outputs()) {
+    const std::string name(t.name);
+    if (file.find(name) < 0) {
+      problems.push_back("E-TENSOR " + name + ": the file has no such tensor");
+    } else {
+      copy(file, name, t, problems);
+    }
+  }
+  stop_with(problems);
 }
 
 }  // namespace cohort::cli

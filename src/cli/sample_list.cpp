@@ -188,6 +188,58 @@ Result<Graph> two_layers() {
   return std::move(g).finish();
 }
 
+// The gradient of a gelu, from a stored gradient and the saved input.
+Result<Graph> gelu_backward() {
+  Builder g("gelu_backward");
+  Dim T = g.dynamic("T", 65536);
+  auto dy = g.input("dy", {T, 512}, DType::bf16);
+  auto h = g.input("h", {T, 512}, DType::bf16);
+  auto dh =
+      g.add(Load{.x = dy})
+          .then(Unary{.mode = UnaryMode::gelu, .direction = Direction::bwd, .x = MatrixArg(h)});
+  g.output("dh", dh, {.dtype = DType::bf16});
+  return std::move(g).finish();
+}
+
+// A value held below a limit of its expert, and 0 where a mask says so.
+Result<Graph> clamped_select() {
+  Builder g("clamped_select");
+  Dim T = g.dynamic("T", 65536);
+  auto x = g.input("x", {T, 512}, DType::bf16);
+  auto w = g.weights("w", {kExperts, 256, 512}, DType::bf16);
+  auto ends = g.groups("ends", kExperts, GroupForm::ends);
+  auto limit = g.group_input("limit", kExperts);
+  auto y = g.add(GroupedGemm{.a = x, .b = w, .groups = ends})
+               .then(Binary{.mode = BinaryMode::mul, .by = g.col_input("channel", 256)})
+               .then(Binary{.mode = BinaryMode::min, .by = limit});
+  auto kept = y.then(Compare{.mode = CompareMode::ge, .by = g.input("mask", {T, 256}, DType::bf16)})
+                  .then(Select{.if_true = y, .if_false = 0.0});
+  g.output("y", kept, {.dtype = DType::bf16});
+  return std::move(g).finish();
+}
+
+Result<Graph> bias_gradient() {
+  Builder g("bias_gradient");
+  Dim T = g.dynamic("T", 65536);
+  auto ends = g.groups("ends", kExperts, GroupForm::ends);
+  auto dy = g.add(Load{.x = g.input("dy", {T, 512}, DType::bf16), .groups = ends});
+  g.output("db", dy.then(DBias{}));
+  g.output("db_scaled", dy.then(DBias{.scaled_by = g.row_input("prob", T)}),
+           {.dtype = DType::bf16});
+  return std::move(g).finish();
+}
+
+Result<Graph> hadamard_nvfp4() {
+  Builder g("hadamard_nvfp4");
+  Dim T = g.dynamic("T", 65536);
+  auto ends = g.groups("ends", kExperts, GroupForm::ends, {.row_alignment = 16});
+  auto x = g.add(Load{.x = g.input("x", {T, 512}, DType::bf16), .groups = ends});
+  auto q = x.then(Hadamard{.axis = Axes::col, .round_through = DType::bf16})
+               .then(Quantize{.to = Format::nvfp4, .axes = Axes::col});
+  g.output("x_t", q.col);
+  return std::move(g).finish();
+}
+
 constexpr std::array kSamples{
     Sample{"fc1_mxfp8", "MXFP8 FC1: squared ReLU, gate, row and column quantise", fc1_mxfp8},
     Sample{"bf16_ends", "bf16 grouped GEMM, groups as ends", bf16_ends},
@@ -212,6 +264,10 @@ constexpr std::array kSamples{
     Sample{"quantize_stochastic", "MXFP4 with stochastic rounding", quantize_stochastic},
     Sample{"fp8_output_amax", "e4m3 output with a given scale, amax an expert", fp8_output_amax},
     Sample{"matmul_relu", "plain product with ReLU", matmul_relu},
+    Sample{"gelu_backward", "gradient of a gelu from the saved input", gelu_backward},
+    Sample{"clamped_select", "factors a column, limits an expert, a mask", clamped_select},
+    Sample{"bias_gradient", "sums over the rows of each expert, plain and scaled", bias_gradient},
+    Sample{"hadamard_nvfp4", "Hadamard along tokens, then NVFP4 blocks", hadamard_nvfp4},
     Sample{"two_layers", "FC1, FC2, row scale and residual in one graph", two_layers},
 };
 

@@ -117,15 +117,13 @@ void Recorder::put(const Handle& handle) noexcept {
   pending.fields[pending.count++] = f;
 }
 
-void Recorder::put(const ScalarArg& arg) noexcept {
-  if (Access::handle(arg)) return put(static_cast<const Handle&>(*Access::handle(arg)));
+namespace {
+void put_number(double value) {
   ir::FieldValue f;
   f.kind = ir::FieldValue::Kind::number;
-  f.number = Access::value(arg);
+  f.number = value;
   pending.fields[pending.count++] = f;
 }
-
-namespace {
 void put_integer(ir::FieldValue::Kind kind, int64_t value) {
   ir::FieldValue f;
   f.kind = kind;
@@ -134,6 +132,14 @@ void put_integer(ir::FieldValue::Kind kind, int64_t value) {
 }
 }  // namespace
 
+void Recorder::put(const ScalarArg& arg) noexcept {
+  if (Access::handle(arg)) return put(static_cast<const Handle&>(*Access::handle(arg)));
+  put_number(Access::value(arg));
+}
+void Recorder::put(const Arg& arg) noexcept {
+  if (Access::handle(arg)) return put(*Access::handle(arg));
+  put_number(Access::value(arg));
+}
 void Recorder::put(bool flag) noexcept { put_integer(ir::FieldValue::Kind::flag, flag ? 1 : 0); }
 void Recorder::put(int64_t number) noexcept { put_integer(ir::FieldValue::Kind::integer, number); }
 void Recorder::put(float number) noexcept {

@@ -17,6 +17,12 @@ H any() {
   return detail::Access::make<H>(nullptr, kNone);
 }
 
+/// What broadcasts to a matrix.
+inline constexpr RoleSet kBroadcastRoles = role_bit(Role::tensor) | role_bit(Role::value) |
+                                           role_bit(Role::row_vec) | role_bit(Role::col_vec) |
+                                           role_bit(Role::group_vec) | role_bit(Role::group_mat) |
+                                           role_bit(Role::scalar);
+
 template <class M>
 struct MemberTraits;
 
@@ -60,6 +66,20 @@ struct MemberTraits<ScalarArg> {
   }
 };
 template <>
+struct MemberTraits<Arg> {
+  static void fill(FieldRecord& f, const Arg&) {
+    f.kind = FieldValue::Kind::number;
+    f.roles = kBroadcastRoles;
+  }
+};
+template <>
+struct MemberTraits<MatrixArg> {
+  static void fill(FieldRecord& f, const MatrixArg&) {
+    f.kind = FieldValue::Kind::value;
+    f.roles = role_bit(Role::tensor) | role_bit(Role::value);
+  }
+};
+template <>
 struct MemberTraits<bool> {
   static void fill(FieldRecord& f, bool v) {
     f.kind = f.initial.kind = FieldValue::Kind::flag;
@@ -100,13 +120,26 @@ struct MemberTraits<Required<T>> {
     f.must_give = true;
   }
 };
+
+/// As any(), for a field that takes several roles too.
+template <class T>
+T any_field() {
+  if constexpr (requires { T::role; }) {
+    return any<T>();
+  } else {
+    if constexpr (std::is_constructible_v<T, cohort::Value>) {
+      return T(any<cohort::Value>());
+    } else {
+      return T(any<Weights>());
+    }
+  }
+}
+
 template <class T>
 struct MemberTraits<Maybe<T>> {
   static void fill(FieldRecord& f, const Maybe<T>&) {
-    if constexpr (std::is_same_v<T, WeightOperand>) {
-      MemberTraits<T>::fill(f, any<Weights>());
-    } else if constexpr (std::is_base_of_v<Handle, T>) {
-      MemberTraits<T>::fill(f, any<T>());
+    if constexpr (std::is_base_of_v<Handle, T>) {
+      MemberTraits<T>::fill(f, any_field<T>());
     } else {
       MemberTraits<T>::fill(f, T{});
     }

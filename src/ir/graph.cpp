@@ -1,7 +1,6 @@
 #include "ir/graph.h"
 
 #include <bit>
-#include <cstring>
 
 #include "ir/canonical.h"
 #include "ir/op_record.h"
@@ -28,9 +27,9 @@ int OpRecord::field_index(std::string_view field) const {
   // Without the length of each name: most differ in the first letters.
   for (size_t i = 0; i < fields.size(); ++i) {
     const char* const is = fields[i].name;
-    if (std::strncmp(is, field.data(), field.size()) == 0 && is[field.size()] == 0) {
-      return static_cast<int>(i);
-    }
+    size_t same = 0;
+    while (same < field.size() && is[same] == field[same] && is[same] != 0) ++same;
+    if (same == field.size() && is[same] == 0) return static_cast<int>(i);
   }
   return -1;
 }

@@ -25,12 +25,16 @@ struct Panel {
   int32_t group = 0;         ///< -1 for rows that no group owns.
   int64_t row_in_group = 0;  ///< first_row minus the group's first row.
   PanelData in;              ///< The piped value.
-  /// Operands by field position. Role value: rows x columns. row_vec: one number a row (stride 1).
-  /// group_mat: the group's row. col_vec: one row. group_vec, scalar, by-value numbers: one number.
+  /// Operands by field position. Roles value and tensor: rows x columns. row_vec: one number a row
+  /// (stride 1). group_mat: the group's row. col_vec: one row. group_vec, scalar, by-value numbers:
+  /// one number.
   std::array<PanelData, kMaxFields> operand{};
   /// Results by port. Role value: rows x columns of the result. row_vec: one number a row.
   std::array<PanelData, 4> out{};
 };
+
+struct BoundPanel;
+struct RowBound;
 
 /// How the reference engine evaluates an op.
 struct Reference {
@@ -48,11 +52,24 @@ struct Reference {
   };
   Kind kind = Kind::none;
   void (*map)(const Panel&) = nullptr;
-  /// Kind reduce: adds the panel to `accumulator` (as many f32 as the result has for one group).
-  void (*reduce)(const Panel&, float* accumulator) = nullptr;
+  /// Kind reduce: adds the panel to `accumulator` (as many f64 as the result has numbers for one
+  /// group); the whole is rounded once.
+  void (*reduce)(const Panel&, double* accumulator) = nullptr;
   /// Kind reduce: folds a later partial result into an earlier one, element by element.
-  float (*fold)(float earlier, float later) = nullptr;
-  float identity = 0;  ///< Kind reduce: the result without any row.
+  double (*fold)(double earlier, double later) = nullptr;
+  double identity = 0;  ///< Kind reduce: the result without any row.
+  /// Every group must have a multiple of this many rows: a run checks it. Null: any number.
+  int64_t (*row_unit)(const Graph&, const Node&) = nullptr;
+
+  // How compare() bounds the results of kinds map and reduce: by one of these, or not at all.
+  /// Kind map: each element of the result never falls or never rises in the same element of each
+  /// operand, and an f32 evaluation errs by less than four units of it: the extremes of `map` lie
+  /// at the corners of the operands' intervals.
+  bool monotone = false;
+  /// Kind map: the ends between which every f32 evaluation lies (ir/bound.h).
+  void (*bound)(const BoundPanel&) = nullptr;
+  /// Kind reduce: adds the panel to `accumulator` (as many as the result has for one group).
+  void (*reduce_bound)(const BoundPanel&, RowBound* accumulator) = nullptr;
 };
 
 }  // namespace cohort::ir

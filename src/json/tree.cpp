@@ -129,6 +129,7 @@ class Handler {
         return fail("E-LIMIT", "at most " + std::to_string(limits_.max_nodes) + " items", "more");
       }
       list_->push_back({d_.members.size(), 0});
+      seen_ = 0;
       return true;
     }
     if (depth_ == 4 && list_ != nullptr) return open(Value::Kind::object);
@@ -149,7 +150,8 @@ class Handler {
       // The known keys are few, so an item with more is refused and a search among them is short.
       Item& item = list_->back();
       member_ = d_.keep(k);
-      if (d_.find(item, k) != nullptr) return fail("E-KEY", "one '" + clipped(k) + "'", "two");
+      if (may_be_twice(k) && d_.find(item, k) != nullptr)
+        return fail("E-KEY", "one '" + clipped(k) + "'", "two");
       if (item.count >= kMaxMembers) {
         return fail("E-LIMIT", "at most " + std::to_string(kMaxMembers) + " keys", "more");
       }
@@ -188,6 +190,16 @@ class Handler {
                    .message = std::move(message),
                    .where = path()});
     return false;
+  }
+
+  // False when no key of this item so far has the length and the ends of `k`; remembers them.
+  bool may_be_twice(std::string_view k) {
+    const auto end = [&](char c) { return static_cast<uint8_t>(c); };
+    const size_t mix = k.empty() ? 0 : k.size() + 5U * end(k.front()) + 11U * end(k.back());
+    const uint64_t bit = uint64_t{1} << (mix % 64);
+    const bool found = (seen_ & bit) != 0;
+    seen_ |= bit;
+    return found;
   }
 
   std::string path() const {
@@ -275,6 +287,7 @@ class Handler {
   int32_t depth_ = 0;
   std::string top_;
   std::string_view member_;
+  uint64_t seen_ = 0;  ///< A bit for each kind of key of the item, see may_be_twice.
   std::vector<Item>* list_ = nullptr;
   Value* nested_ = nullptr;  ///< Of d_.members, which does not grow while it is open.
 };

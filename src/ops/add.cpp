@@ -32,7 +32,7 @@ void map(const ir::Panel& p) {
 ir::OpRecord add() {
   ir::OpRecord r = ir::describe(Add{.c = ir::any<Value>()});
   r.infer = infer;
-  r.reference = {.kind = ir::Reference::Kind::map, .map = map};
+  r.reference = {.kind = ir::Reference::Kind::map, .map = map, .monotone = true};
   r.device_functor = "Add";
   r.formula = "y[m,n] = x[m,n] + c[m,n]";
   document(r, {{"c", "(T, N): the residual"}});

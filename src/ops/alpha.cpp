@@ -21,7 +21,7 @@ void map(const ir::Panel& p) {
 ir::OpRecord alpha() {
   ir::OpRecord r = ir::describe(Alpha{.by = ir::any<GroupVec>()});
   r.infer = infer;
-  r.reference = {.kind = ir::Reference::Kind::map, .map = map};
+  r.reference = {.kind = ir::Reference::Kind::map, .map = map, .monotone = true};
   r.device_functor = "Alpha";
   r.formula = "y[m,n] = by[g(m)] * x[m,n]";
   document(r, {{"by", "one factor an expert (E) or group"}});

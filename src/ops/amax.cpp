@@ -45,16 +45,28 @@ void infer(ir::Infer& c) {
 }
 
 // max that keeps a NaN, as max.NaN on the device.
-float larger(float a, float b) { return std::isnan(a) || a > b ? a : b; }
+double larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
-void reduce(const ir::Panel& p, float* accumulator) {
+void reduce(const ir::Panel& p, double* accumulator) {
   const auto per = static_cast<AmaxPer>(p.graph->field(*p.node, "per").integer);
   const int64_t half = per == AmaxPer::expert_half ? p.columns / 2 : p.columns;
   for (int64_t r = 0; r < p.rows; ++r) {
     const float* x = p.in.data + r * p.in.stride;
     for (int64_t n = 0; n < p.columns; ++n) {
-      float& a = accumulator[n < half ? 0 : 1];
-      a = larger(a, std::fabs(x[n]));
+      double& a = accumulator[n < half ? 0 : 1];
+      a = larger(a, std::fabs(static_cast<double>(x[n])));
+    }
+  }
+}
+
+void bound(const ir::BoundPanel& b, ir::RowBound* accumulator) {
+  const ir::Panel& p = b.low;
+  const auto per = static_cast<AmaxPer>(p.graph->field(*p.node, "per").integer);
+  const int64_t half = per == AmaxPer::expert_half ? p.columns / 2 : p.columns;
+  for (int64_t r = 0; r < p.rows; ++r) {
+    for (int64_t n = 0; n < p.columns; ++n) {
+      ir::Bound& a = accumulator[n < half ? 0 : 1].value;
+      a = max(a, abs(b.in(r, n)));
     }
   }
 }
@@ -64,7 +76,8 @@ void reduce(const ir::Panel& p, float* accumulator) {
 ir::OpRecord amax() {
   ir::OpRecord r = ir::describe(Amax{});
   r.infer = infer;
-  r.reference = {.kind = ir::Reference::Kind::reduce, .reduce = reduce, .fold = larger};
+  r.reference = {
+      .kind = ir::Reference::Kind::reduce, .reduce = reduce, .fold = larger, .reduce_bound = bound};
   r.device_functor = "Amax";
   r.formula = "y = max |x|";
   document(r, {{"per", "what shares one maximum: tensor, expert, expert_half"}});

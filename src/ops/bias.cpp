@@ -21,12 +21,20 @@ void map(const ir::Panel& p) {
   }
 }
 
+// The product is rounded by itself, or not at all: the sum may cancel.
+void bound(const ir::BoundPanel& b) {
+  each(b, [&](ir::Bound x, int64_t r, int64_t n) {
+    const ir::Bound by = b.operand(0, n);
+    return b.has(1) ? x + b.operand(1, r) * by : x + by;
+  });
+}
+
 }  // namespace
 
 ir::OpRecord bias() {
   ir::OpRecord r = ir::describe(Bias{.by = ir::any<GroupMat>()});
   r.infer = infer;
-  r.reference = {.kind = ir::Reference::Kind::map, .map = map};
+  r.reference = {.kind = ir::Reference::Kind::map, .map = map, .bound = bound};
   r.device_functor = "Bias";
   r.formula = "y[m,n] = x[m,n] + by[g(m)][n], or + scaled_by[m] * by[g(m)][n]";
   document(r, {{"by", "(E, N)"}, {"scaled_by", "(T): multiplies the bias only"}});

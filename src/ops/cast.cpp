@@ -36,7 +36,7 @@ void map(const ir::Panel& p) {
 ir::OpRecord cast() {
   ir::OpRecord r = ir::describe(Cast{.to = DType::f32});
   r.infer = infer;
-  r.reference = {.kind = ir::Reference::Kind::map, .map = map};
+  r.reference = {.kind = ir::Reference::Kind::map, .map = map, .monotone = true};
   r.device_functor = "Cast";
   r.formula = "y = round(x), or round(round_f32(x * scale))";
   document(r, {{"to", "f32, f16, bf16, e4m3 or e5m2"},

@@ -27,12 +27,22 @@ void map(const ir::Panel& p) {
   });
 }
 
+void bound(const ir::BoundPanel& b) {
+  const ir::FieldValue& clamp = b.low.graph->field(*b.low.node, "clamp");
+  each(b, [&](ir::Bound x, int64_t, int64_t) {
+    const ir::Bound c = relu(x);
+    if (clamp.kind == ir::FieldValue::Kind::none) return square(c);
+    const ir::Bound s = static_cast<double>(clamp.real);
+    return square(s * min(tanh(c / s), 1.0));
+  });
+}
+
 }  // namespace
 
 ir::OpRecord relu_squared() {
   ir::OpRecord r = ir::describe(ReluSquared{});
   r.infer = infer;
-  r.reference = {.kind = ir::Reference::Kind::map, .map = map};
+  r.reference = {.kind = ir::Reference::Kind::map, .map = map, .bound = bound};
   r.device_functor = "ReluSquared";
   r.formula = "y = relu(x)^2; with clamp s: y = (s * min(tanh(relu(x) / s), 1))^2";
   range(r, "clamp", std::numeric_limits<float>::min(), std::numeric_limits<float>::max());

@@ -19,7 +19,7 @@ void map(const ir::Panel& p) {
 ir::OpRecord row_gate() {
   ir::OpRecord r = ir::describe(RowGate{.by = ir::any<RowVec>()});
   r.infer = infer;
-  r.reference = {.kind = ir::Reference::Kind::map, .map = map};
+  r.reference = {.kind = ir::Reference::Kind::map, .map = map, .monotone = true};
   r.device_functor = "RowGate";
   r.formula = "y[m,n] = by[m] * x[m,n]";
   document(r, {{"by", "one factor a row (T): the routing probability"}});

@@ -20,7 +20,7 @@ void map(const ir::Panel& p) {
 ir::OpRecord row_scale() {
   ir::OpRecord r = ir::describe(RowScale{.by = ir::any<RowVec>()});
   r.infer = infer;
-  r.reference = {.kind = ir::Reference::Kind::map, .map = map};
+  r.reference = {.kind = ir::Reference::Kind::map, .map = map, .monotone = true};
   r.device_functor = "RowScale";
   r.formula = "y[m,n] = by[m] * x[m,n]";
   document(r, {{"by", "one factor a row (T)"}});

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include "ir/bound.h"
+#include "ir/canonical.h"
 #include "ir/describe.h"
 #include "ir/infer.h"
 #include "ir/op_record.h"
@@ -25,6 +28,13 @@ inline void range(ir::OpRecord& record, std::string_view field, double minimum, 
   f.minimum = minimum;
   f.maximum = maximum;
   f.ranged = true;
+}
+
+/// A number as JSON has it, for findings.
+inline std::string number_text(float x) {
+  std::string s;
+  ir::append_number(s, x);
+  return s;
 }
 
 /// The result of an elementwise op: the piped value's type as unrounded f32.
@@ -55,6 +65,14 @@ void each(const ir::Panel& p, F&& f) {
     const float* x = p.in.data + r * p.in.stride;
     float* y = p.out[0].data + r * p.out[0].stride;
     for (int64_t n = 0; n < p.columns; ++n) y[n] = f(x[n], r, n);
+  }
+}
+
+/// Bounds of an elementwise op: f(interval of the element, row, column).
+template <class F>
+void each(const ir::BoundPanel& b, F&& f) {
+  for (int64_t r = 0; r < b.low.rows; ++r) {
+    for (int64_t n = 0; n < b.low.columns; ++n) b.put(0, r, n, f(b.in(r, n), r, n));
   }
 }
 

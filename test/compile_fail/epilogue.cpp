@@ -14,6 +14,10 @@
 // EXPECT g++ BAD14: Required<cohort::Format>
 // EXPECT clang++ BAD14: field 'axes'
 // EXPECT BAD15: Scalar>
+// EXPECT BAD16: cohort::Arg
+// EXPECT BAD17: cohort::Arg
+// EXPECT BAD18: cohort::MatrixArg
+// EXPECT BAD19: cohort::Arg
 #include <cohort/cohort.h>
 
 using namespace cohort;
@@ -24,7 +28,7 @@ using namespace cohort;
 #endif
 
 void use(Value v, Weights w, RowVec gate, GroupVec alphas, GroupMat bias, Scalar norm, Tensor x,
-         Groups ends, ColVec col) {
+         Groups ends, ColVec col, ScaledTensor scaled) {
   (void)v;
   (void)w;
   (void)gate;
@@ -34,6 +38,7 @@ void use(Value v, Weights w, RowVec gate, GroupVec alphas, GroupMat bias, Scalar
   (void)x;
   (void)ends;
   (void)col;
+  (void)scaled;
 #if defined(BAD1)  // weights as a row vector
   auto y = v.then(RowGate{.by = w});
 #elif defined(BAD2)   // forgotten Cast::to
@@ -64,10 +69,22 @@ void use(Value v, Weights w, RowVec gate, GroupVec alphas, GroupMat bias, Scalar
   auto y = v.then(Quantize{.axes = Axes::both, .to = Format::mxfp4});
 #elif defined(BAD15)  // a seed by value
   auto y = v.then(Quantize{.to = Format::mxfp4, .seed = 1});
+#elif defined(BAD16)  // groups as an operand
+  auto y = v.then(Binary{.mode = BinaryMode::add, .by = ends});
+#elif defined(BAD17)  // a forgotten operand
+  auto y = v.then(Compare{.mode = CompareMode::lt});
+#elif defined(BAD18)  // a row vector as the saved input
+  auto y = v.then(Unary{.mode = UnaryMode::relu, .direction = Direction::bwd, .x = gate});
+#elif defined(BAD19)  // a quantised operand
+  auto y = v.then(Select{.if_true = scaled, .if_false = 0.0});
 #else
   auto y = v.then(Alpha{.by = alphas}).then(RowScale{.by = gate}).then(Bias{.by = bias});
   auto z = y.then(Cast{.to = DType::bf16, .scale = norm});
   (void)z;
+  auto s = z.then(Binary{.mode = BinaryMode::mul, .by = x})
+               .then(Compare{.mode = CompareMode::lt, .by = 1.0})
+               .then(Select{.if_true = col, .if_false = v});
+  (void)s;
   auto q = z.then(Quantize{.to = Format::mxfp4, .norm = norm, .qmax = 6.0f});
   (void)q;
 #endif

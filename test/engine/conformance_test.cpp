@@ -227,7 +227,8 @@ std::vector<std::string> demands_of_ops() {
       for (int r = 0; !cohort::name(static_cast<Role>(r)).empty(); ++r) {
         const bool may = (f.roles & ir::role_bit(static_cast<Role>(r))) != 0;
         const std::string as = std::string(cohort::name(static_cast<Role>(r)));
-        if (may && f.kind == Kind::value) all.push_back(field + " as " + as);
+        const bool takes_handles = f.kind == Kind::value || f.kind == Kind::number;
+        if (may && takes_handles) all.push_back(field + " as " + as);
       }
     }
   }

@@ -242,9 +242,17 @@ inline void VectorCase::add(const Json& op) {
     publish(out, x.then(ReluSquared{}).then(RowGate{.by = row(role(op, "in", "prob"))}));
   } else if (kind == "pointwise") {
     const std::string mode = attrs.at("mode").get<std::string>();
-    if (mode == "identity") publish(out, x.then(Unary{.mode = UnaryMode::identity}));
-    if (mode == "relu") publish(out, x.then(Unary{.mode = UnaryMode::relu}));
-    if (mode == "srelu") publish(out, x.then(ReluSquared{}));
+    static const std::map<std::string, UnaryMode> modes{
+        {"identity", UnaryMode::identity}, {"relu", UnaryMode::relu},
+        {"gelu_erf", UnaryMode::gelu},     {"gelu_tanh", UnaryMode::gelu_tanh},
+        {"silu", UnaryMode::silu},         {"tanh", UnaryMode::tanh},
+        {"sigmoid", UnaryMode::sigmoid}};
+    if (mode == "srelu") return publish(out, x.then(ReluSquared{}));
+    publish(out, x.then(Unary{.mode = modes.at(mode)}));
+  } else if (kind == "hadamard") {
+    const bool row = attrs.at("axis").get<std::string>() == "row";
+    publish(out, x.then(Hadamard{.axis = row ? Axes::row : Axes::col,
+                                 .normalised = attrs.at("normalised").get<bool>()}));
   } else if (kind == "amax") {
     const bool tensor = attrs.at("per").get<std::string>() == "tensor";
     const std::string name = role(op, "out", "amax");

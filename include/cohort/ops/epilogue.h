@@ -42,6 +42,26 @@ struct RowGate {
   COHORT_FIELDS(field("by", &RowGate::by))
 };
 
+/// The gradient of a bias: y[g][n] = sum of x[m,n] over the rows m of group g, or of
+/// scaled_by[m] * x[m,n]. Of the f32 values, before any rounding.
+struct DBias {
+  Maybe<RowVec> scaled_by{};                     ///< p (T): the gradient of a bias scaled by it.
+  using Out = GroupMat;                          ///< (groups, N), f32; (1, N) without groups.
+  static constexpr const char* name = "d_bias";  ///< In JSON and docs.
+  COHORT_FIELDS(field("scaled_by", &DBias::scaled_by))
+};
+
+/// y = x times the Hadamard matrix of 16, Sylvester order, over blocks of 16 features or tokens.
+struct Hadamard {
+  Axes axis = Axes::row;                           ///< row: features; col: tokens of a group.
+  bool normalised = true;                          ///< Divided by 4, so that it is orthonormal.
+  Maybe<DType> round_through{};                    ///< bf16 or f16: rounds x and y, as kernels do.
+  using Out = Value;                               ///< (T, N).
+  static constexpr const char* name = "hadamard";  ///< In JSON and docs.
+  COHORT_FIELDS(field("axis", &Hadamard::axis), field("normalised", &Hadamard::normalised),
+                field("round_through", &Hadamard::round_through))
+};
+
 /// What shares one maximum in Amax.
 enum class AmaxPer : uint8_t {
   tensor,       ///< All rows of all groups: (1).

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/reference/interval.h"
 #include "engine/reference/memory.h"
 
 namespace cohort::engine::reference {
@@ -16,20 +15,21 @@ struct ProductScratch {
   std::vector<double> c;
 };
 
+/// What a product reads for the rows of one group.
+struct ProductOperands {
+  StoredRef a;
+  StoredRef b;
+  int32_t index = ir::kNone;
+  int64_t k = 0;
+  int64_t n = 0;
+
+  ProductOperands(const Memory& memory, const ir::Node& node, const RowGroup& group);
+  /// The row of a for a row of the result. Throws FindingsError (E-INDEX).
+  [[nodiscard]] int64_t row(const Memory& memory, int64_t row) const;
+};
+
 /// The rows [first, first + rows) of a product node, packed with the width of its result.
 void panel_product(const Memory& memory, const ir::Node& node, const RowGroup& group, int64_t first,
                    int64_t rows, float* out, ProductScratch& scratch);
-
-/// Sums of a product in f64, for its error bound.
-struct ProductSums {
-  std::vector<double> value;
-  std::vector<double> magnitude;  ///< sum |a||b| with the largest |a| that is allowed.
-  std::vector<double> spread;     ///< sum of what a may be off times |b|.
-};
-
-/// As panel_product, in f64. `a`: the operand's interval when it is computed in the graph.
-[[nodiscard]] ProductSums product_sums(const Memory& memory, const ir::Node& node,
-                                       const RowGroup& group, int64_t first, int64_t rows,
-                                       const Interval* a, ProductScratch& scratch);
 
 }  // namespace cohort::engine::reference

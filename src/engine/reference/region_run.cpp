@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -52,7 +53,7 @@ struct Scratch {
 struct Reduction {
   int32_t value = kNone;
   int64_t width = 1;
-  std::vector<float> partial;
+  std::vector<double> partial;
 };
 
 class RegionRun {
@@ -65,6 +66,7 @@ class RegionRun {
         rows_(memory.extent(region.rows)),
         groups_(memory.groups(region.groups, rows_)),
         panels_(make_panels(groups_)) {
+    for (int32_t n : region.nodes) check_rows(node(n));
     for (int32_t n : region.nodes) add_sinks(n);
     for (int32_t n : region.nodes) prepare_node(n);
   }
@@ -89,6 +91,23 @@ class RegionRun {
   const ir::Value& value(int32_t v) const { return g_.values[static_cast<size_t>(v)]; }
   int32_t result(const ir::Node& n, size_t port) const {
     return n.first_result + static_cast<int32_t>(port);
+  }
+
+  void check_rows(const ir::Node& n) const {
+    if (n.op->reference.row_unit == nullptr) return;
+    const int64_t unit = n.op->reference.row_unit(g_, n);
+    for (const RowGroup& g : groups_) {
+      if (g.rows % unit == 0) continue;
+      const std::string wanted = "a multiple of " + std::to_string(unit) + " rows";
+      throw base::FindingsError{base::make_findings(
+          ErrorKind::mismatch, {.code = "E-GROUPS",
+                                .op = n.op->name,
+                                .field = "in",
+                                .wanted = wanted,
+                                .got = std::to_string(g.rows),
+                                .message = "group " + std::to_string(g.group) + ": wanted " +
+                                           wanted + ", got " + std::to_string(g.rows)})};
+    }
   }
 
   void add_sinks(int32_t number) {
@@ -218,6 +237,15 @@ class RegionRun {
     return {m_.kept(v) + range.first * width, width};
   }
 
+  ir::PanelData stored_rows(int32_t v, const PanelRange& range, std::vector<float>& buffer) {
+    const StoredRef ref = m_.matrix(v);
+    buffer.resize(static_cast<size_t>(range.rows * ref.columns));
+    for (int64_t r = 0; r < range.rows; ++r) {
+      ref.read_codes(range.first + r, 0, ref.columns, buffer.data() + r * ref.columns);
+    }
+    return {buffer.data(), ref.columns};
+  }
+
   ir::PanelData operand(const ir::Node& n, size_t f, const PanelRange& range, Scratch& scratch) {
     const ir::FieldValue& field = g_.fields[static_cast<size_t>(n.first_field) + f];
     std::vector<float>& buffer = scratch.operands[f];
@@ -228,6 +256,7 @@ class RegionRun {
     if (field.kind != ir::FieldValue::Kind::value) return {};
     const ir::Value& v = value(field.value);
     if (v.role == Role::value) return value_rows(field.value, range, scratch);
+    if (v.role == Role::tensor) return stored_rows(field.value, range, buffer);
     const int64_t count = v.shape.rank > 1 ? m_.extent(v.shape[1]) : 1;
     const int64_t rows = m_.extent(v.shape[0]);
     int64_t first = 0;
@@ -295,22 +324,25 @@ class RegionRun {
     const ir::Value& v = value(r.value);
     const bool per_group = v.shape.rank > 1 || v.shape[0].bound != 1 || groups_.size() == 1;
     const int64_t groups = per_group ? m_.extent(v.shape[0]) : 1;
-    std::vector<float> total(static_cast<size_t>(groups * r.width), n.op->reference.identity);
+    std::vector<double> total(static_cast<size_t>(groups * r.width), n.op->reference.identity);
     for (size_t p = 0; p < panels_.size(); ++p) {
       const int64_t group = groups > 1 ? panels_[p].group->group : 0;
       for (int64_t i = 0; i < r.width; ++i) {
-        float& t = total[static_cast<size_t>(group * r.width + i)];
+        double& t = total[static_cast<size_t>(group * r.width + i)];
         t = n.op->reference.fold(
             t, r.partial[p * static_cast<size_t>(r.width) + static_cast<size_t>(i)]);
       }
     }
+    std::vector<float> rounded(total.size());
+    std::transform(total.begin(), total.end(), rounded.begin(),
+                   [](double x) { return static_cast<float>(x); });
     if (schedule_.kept[static_cast<size_t>(r.value)]) {
-      std::copy(total.begin(), total.end(), m_.kept(r.value));
+      std::copy(rounded.begin(), rounded.end(), m_.kept(r.value));
     }
     for (const Sink& s : sinks_) {
       if (s.value != r.value) continue;
       for (int64_t row = 0; row < s.to.rows; ++row) {
-        s.to.write(row, 0, s.to.columns, total.data() + row * r.width);
+        s.to.write(row, 0, s.to.columns, rounded.data() + row * r.width);
       }
     }
   }

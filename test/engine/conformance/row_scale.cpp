@@ -29,4 +29,17 @@ CONFORMANCE(row_scale, bf16_of_a_plain_product) {
   });
 }
 
+CONFORMANCE(row_scale, behind_a_value) {
+  const auto x = c.matrix("x", 8);
+  const auto b = c.fixed("b", 6, 8);
+  const auto by = c.row("scale");
+  const auto a = c.add(Load{.x = x.h});
+  const auto y = c.add(Matmul{.a = a, .b = b.h}).then(RowScale{.by = by.h});
+  c.output("y", y, {}, [=](int64_t r, int64_t n) {
+    Sum acc;
+    for (int64_t k = 0; k < 8; ++k) acc.add(x(r, k) * b(n, k));
+    return by(r) * acc.result();
+  });
+}
+
 }  // namespace cohort::test::conformance

@@ -1,0 +1,89 @@
+#include <array>
+#include <cmath>
+
+#include "ops/broadcast.h"
+#include "ops/rules.h"
+
+namespace cohort {
+
+std::string_view name(BinaryMode value) noexcept {
+  constexpr std::array<std::string_view, 11> kWords{"add",        "sub",         "mul",       "div",
+                                                    "min",        "max",         "pow",       "mod",
+                                                    "add_square", "logical_and", "logical_or"};
+  const auto i = static_cast<size_t>(value);
+  return i < kWords.size() ? kWords[i] : std::string_view{};
+}
+
+namespace ops {
+
+namespace {
+
+void infer(ir::Infer& c) { infer_elementwise(c, {"by"}); }
+
+// IEEE 754-2019 minimum and maximum, as min.NaN and max.NaN on the device.
+float smaller(float a, float b) {
+  if (a != a || b != b) return a + b;
+  if (a == b) return std::signbit(a) ? a : b;
+  return a < b ? a : b;
+}
+float larger(float a, float b) {
+  if (a != a || b != b) return a + b;
+  if (a == b) return std::signbit(a) ? b : a;
+  return a > b ? a : b;
+}
+
+template <class F>
+void apply(const ir::Panel& p, F&& f) {
+  const Broadcast by = broadcast(p, 1);
+  if (p.graph->field(*p.node, "swapped").integer != 0) {
+    each_with(p, by, [&f](float x, float v) { return f(v, x); });
+  } else {
+    each_with(p, by, f);
+  }
+}
+
+void map(const ir::Panel& p) {
+  switch (static_cast<BinaryMode>(p.graph->field(*p.node, "mode").integer)) {
+    case BinaryMode::add:
+      return apply(p, [](float a, float b) { return a + b; });
+    case BinaryMode::sub:
+      return apply(p, [](float a, float b) { return a - b; });
+    case BinaryMode::mul:
+      return apply(p, [](float a, float b) { return a * b; });
+    case BinaryMode::div:
+      return apply(p, [](float a, float b) { return a / b; });
+    case BinaryMode::min:
+      return apply(p, smaller);
+    case BinaryMode::max:
+      return apply(p, larger);
+    case BinaryMode::pow:
+      return apply(p, [](float a, float b) {
+        return static_cast<float>(std::pow(static_cast<double>(a), static_cast<double>(b)));
+      });
+    case BinaryMode::mod:
+      return apply(p, [](float a, float b) { return std::fmod(a, b); });
+    case BinaryMode::add_square:
+      return apply(p, [](float a, float b) { return a + b * b; });
+    case BinaryMode::logical_and:
+      return apply(p, [](float a, float b) { return a != 0 && b != 0 ? 1.0f : 0.0f; });
+    case BinaryMode::logical_or:
+      return apply(p, [](float a, float b) { return a != 0 || b != 0 ? 1.0f : 0.0f; });
+  }
+}
+
+}  // namespace
+
+ir::OpRecord binary() {
+  ir::OpRecord r = ir::describe(Binary{.mode = BinaryMode::add, .by = 0.0});
+  r.infer = infer;
+  r.reference = {.kind = ir::Reference::Kind::map, .map = map};
+  r.device_functor = "Binary";
+  r.formula = "y = f(x, by), or f(by, x)";
+  document(r, {{"mode", "f"},
+               {"by", "a number, or what broadcasts to (T, N)"},
+               {"swapped", "by comes first"}});
+  return r;
+}
+
+}  // namespace ops
+}  // namespace cohort

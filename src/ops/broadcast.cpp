@@ -1,0 +1,102 @@
+#include "ops/broadcast.h"
+
+#include <string>
+
+namespace cohort::ops {
+
+namespace {
+
+const ir::Value& value(const ir::Infer& c, int32_t number) {
+  return c.graph().values[static_cast<size_t>(number)];
+}
+
+// The piped value as f32, with the groups and experts of the first operand that has groups.
+ir::Value joined(ir::Infer& c, std::initializer_list<std::string_view> fields) {
+  ir::Value y = c.in();
+  y.dtype = DType::f32;
+  y.accumulator = false;
+  for (std::string_view field : fields) {
+    const ir::Value* v = c.operand(field);
+    if (v == nullptr || v->role != Role::value || v->groups == ir::kNone) continue;
+    if (y.groups == ir::kNone) {
+      y.groups = v->groups;
+      y.experts = v->experts;
+    } else if (y.groups != v->groups) {
+      c.fail("E-GROUPS", field, -1, c.describe(value(c, y.groups)), c.describe(value(c, v->groups)),
+             "the rows of " + c.describe(*v) + " belong to other groups");
+    }
+  }
+  return y;
+}
+
+// One number or row an expert or group; one for all is good too.
+void check_experts(ir::Infer& c, std::string_view field, const ir::Value& v, const ir::Value& y) {
+  if (v.role == Role::group_vec && !c.want_rank(field, 1, "(E)")) return;
+  const int64_t groups = y.groups == ir::kNone ? 1 : value(c, y.groups).shape[0].bound;
+  const int64_t experts = y.experts > 0 ? y.experts : groups;
+  const ir::Extent got = v.shape[0];
+  const bool known = got.symbol == ir::kNone;
+  const bool one_number = v.role == Role::group_vec && got.bound == 1;
+  if (!known || (got.bound != experts && got.bound != groups && !one_number)) {
+    const std::string wanted = std::to_string(experts);
+    c.fail(
+        "E-SHAPE", field, 0, wanted, c.text(got),
+        "experts differ: the rows have " + wanted + ", " + c.describe(v) + " has " + c.text(got));
+  }
+}
+
+void check(ir::Infer& c, std::string_view field, const ir::Value& y) {
+  const ir::Value* v = c.operand(field);
+  if (v == nullptr) return;
+  switch (v->role) {
+    case Role::tensor:
+    case Role::value:
+      if (!c.want_rank(field, 2, "(T, N)")) return;
+      c.want_extent(field, 0, y.shape[0], "row count", "the value");
+      c.want_extent(field, 1, y.shape[1], "feature count", "the value");
+      return;
+    case Role::row_vec:
+      c.want_extent(field, 0, y.shape[0], "row count", "the value");
+      return;
+    case Role::col_vec:
+      c.want_extent(field, 0, y.shape[1], "feature count", "the value");
+      return;
+    case Role::group_mat:
+      c.want_extent(field, 1, y.shape[1], "feature count", "the value");
+      check_experts(c, field, *v, y);
+      return;
+    case Role::group_vec:
+      check_experts(c, field, *v, y);
+      return;
+    default:
+      c.want_dtype(field, {DType::f32, DType::bf16});
+  }
+}
+
+}  // namespace
+
+void infer_elementwise(ir::Infer& c, std::initializer_list<std::string_view> fields) {
+  const ir::Value y = joined(c, fields);
+  for (std::string_view field : fields) check(c, field, y);
+  if (!c.failed()) c.result(0, y);
+}
+
+Broadcast broadcast(const ir::Panel& p, size_t index) {
+  const ir::PanelData& d = p.operand[index];
+  const ir::FieldValue& f = p.graph->fields[static_cast<size_t>(p.node->first_field) + index];
+  if (f.kind != ir::FieldValue::Kind::value) return {d.data, 0, 0};
+  switch (p.graph->values[static_cast<size_t>(f.value)].role) {
+    case Role::tensor:
+    case Role::value:
+      return {d.data, d.stride, 1};
+    case Role::row_vec:
+      return {d.data, 1, 0};
+    case Role::col_vec:
+    case Role::group_mat:
+      return {d.data, 0, 1};
+    default:
+      return {d.data, 0, 0};
+  }
+}
+
+}  // namespace cohort::ops

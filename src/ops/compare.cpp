@@ -1,0 +1,55 @@
+#include <array>
+
+#include "ops/broadcast.h"
+#include "ops/rules.h"
+
+namespace cohort {
+
+std::string_view name(CompareMode value) noexcept {
+  constexpr std::array<std::string_view, 6> kWords{"eq", "ne", "lt", "le", "gt", "ge"};
+  const auto i = static_cast<size_t>(value);
+  return i < kWords.size() ? kWords[i] : std::string_view{};
+}
+
+namespace ops {
+
+namespace {
+
+void infer(ir::Infer& c) { infer_elementwise(c, {"by"}); }
+
+template <class F>
+void apply(const ir::Panel& p, F&& f) {
+  each_with(p, broadcast(p, 1), [&f](float x, float v) { return f(x, v) ? 1.0f : 0.0f; });
+}
+
+void map(const ir::Panel& p) {
+  switch (static_cast<CompareMode>(p.graph->field(*p.node, "mode").integer)) {
+    case CompareMode::eq:
+      return apply(p, [](float a, float b) { return a == b; });
+    case CompareMode::ne:
+      return apply(p, [](float a, float b) { return a != b; });
+    case CompareMode::lt:
+      return apply(p, [](float a, float b) { return a < b; });
+    case CompareMode::le:
+      return apply(p, [](float a, float b) { return a <= b; });
+    case CompareMode::gt:
+      return apply(p, [](float a, float b) { return a > b; });
+    case CompareMode::ge:
+      return apply(p, [](float a, float b) { return a >= b; });
+  }
+}
+
+}  // namespace
+
+ir::OpRecord compare() {
+  ir::OpRecord r = ir::describe(Compare{.mode = CompareMode::eq, .by = 0.0});
+  r.infer = infer;
+  r.reference = {.kind = ir::Reference::Kind::map, .map = map};
+  r.device_functor = "Compare";
+  r.formula = "y = 1 where x and by stand in a relation, otherwise 0";
+  document(r, {{"mode", "the relation"}, {"by", "a number, or what broadcasts to (T, N)"}});
+  return r;
+}
+
+}  // namespace ops
+}  // namespace cohort
