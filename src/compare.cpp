@@ -167,7 +167,9 @@ class Checker {
     const Interval& x = values_[static_cast<size_t>(n.in)];
     const auto blocks = scale_blocks(*v.scaled, ref.rows, ref.columns, groups);
     const bool whole = spec.format == Format::fp8_tensor;
-    for (const ScaleBlock& b : blocks) codes(spec, x, ref, b);
+    for (const ScaleBlock& b : blocks) {
+      codes(spec, x, ref, ref.in_group(groups[static_cast<size_t>(b.group)]), b);
+    }
     begin(o.name + ".scale");
     Allowed amax;
     for (const ScaleBlock& b : blocks) {
@@ -192,9 +194,8 @@ class Checker {
   }
 
   void codes(const numerics::BlockSpec& spec, const Interval& x, const StoredRef& ref,
-             const ScaleBlock& b) {
+             const StoredRef& placed, const ScaleBlock& b) {
     const double s = stored_scale(spec, ref, b);
-    const StoredRef placed = ref.in_group(*b.group);
     float got = 0;
     for (int64_t r = b.row; r < b.row + b.rows; ++r) {
       for (int64_t c = b.column; c < b.column + b.columns; ++c) {

@@ -126,10 +126,12 @@ template <class T>
 T any_field() {
   if constexpr (requires { T::role; }) {
     return any<T>();
-  } else if constexpr (std::is_constructible_v<T, cohort::Value>) {
-    return T(any<cohort::Value>());
   } else {
-    return T(any<Weights>());
+    if constexpr (std::is_constructible_v<T, cohort::Value>) {
+      return T(any<cohort::Value>());
+    } else {
+      return T(any<Weights>());
+    }
   }
 }
 

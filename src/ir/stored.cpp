@@ -178,9 +178,8 @@ void role_faults(const Value& v, Faults& faults) {
     case Role::groups:
       want_rank(v, 1, "(groups)", faults);
       want_dtype(v, {i32, i64}, faults);
-      if (v.shape.rank == 1 && v.shape[0].symbol != kNone) {
-        faults.push_back({"E-GROUPS", "shape", 0, "a number of groups", "a named extent", {}});
-      } else if (v.shape.rank == 1 && v.shape[0].bound < 1) {
+      // A named number of groups is for combine; the other ops refuse it.
+      if (v.shape.rank == 1 && v.shape[0].bound < 1) {
         faults.push_back(
             {"E-GROUPS", "shape", 0, "1 or more groups", std::to_string(v.shape[0].bound), {}});
       }

@@ -31,6 +31,7 @@ constexpr Wanted kCases[] = {{"fwd_bf16_ends", 1},
                              {"fwd_hadamard_row", 1},
                              {"wgrad_bf16_empty_groups", 1},
                              {"wgrad_mxfp8_per_group_scales", 1},
+                             {"fwd_hadamard_row", 1},
                              {"pointwise_forward", 8}};
 
 const void* file_data(const TensorFile& file, const std::string& name) {

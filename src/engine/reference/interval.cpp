@@ -89,26 +89,11 @@ class Evaluation {
     return groups;
   }
 
-  RootOperand root(const ir::Node& n, std::string_view field) {
-    const int32_t v = g_.operand(n, field);
-    if (value(v).node == kNone) return {};
-    return {&at(v)};
-  }
-
   void node(const ir::Node& n) {
     const Kind kind = n.op->reference.kind;
     if (kind == Kind::quantize) return quantize(n);
     if (kind == Kind::none) unsupported(n, "the op has no reference");
-    const bool combines =
-        kind == Kind::combine || kind == Kind::d_combine || kind == Kind::d_combine_weights;
-    if (kind == Kind::wgrad) {
-      return wgrad_interval(m_, n, root(n, "a"), root(n, "b"), at(n.first_result));
-    }
-    if (combines) {
-      const bool has_both = kind == Kind::d_combine_weights;
-      return combine_interval(m_, n, root(n, kind == Kind::d_combine ? "d_out" : "y"),
-                              has_both ? root(n, "d_out") : RootOperand{}, at(n.first_result));
-    }
+    if (root_interval(m_, n, all_)) return;
     const bool maps = kind == Kind::map || kind == Kind::reduce;
     if (!maps && kind != Kind::product && kind != Kind::load) unsupported(n, "sums over rows");
     for (size_t p = 0; p < n.op->results.size(); ++p) {

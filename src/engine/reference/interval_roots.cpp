@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include "engine/reference/combine.h"
 #include "ir/op_record.h"
@@ -17,6 +18,11 @@ namespace {
 constexpr double kUnit = 0x1p-23;
 constexpr double kTiny = 0x1p-126;
 constexpr double kExtra = 4;  // scales, the last rounding, the reference's own
+
+/// An operand of a root: its interval when it is computed in the graph, else null.
+struct RootOperand {
+  const Interval* interval = nullptr;
+};
 
 struct Ends {
   double low;
@@ -139,8 +145,6 @@ std::vector<float> evaluate(const Memory& m, const ir::Node& node, const Combine
   return out;
 }
 
-}  // namespace
-
 // Rows of a group are the K of a product; factors and accumulation round once each.
 void wgrad_interval(const Memory& m, const ir::Node& node, RootOperand a, RootOperand b,
                     Interval& out) {
@@ -224,6 +228,33 @@ void combine_interval(const Memory& m, const ir::Node& node, RootOperand y, Root
                      (2 * terms + kExtra) * kUnit * static_cast<double>(magnitude[i]) + kTiny;
     const auto v = static_cast<double>(mid[i]);
     put(out, i, mid[i], {v - e, v + e});
+  }
+}
+
+}  // namespace
+
+bool root_interval(const Memory& m, const ir::Node& n, std::vector<Interval>& values) {
+  const auto of = [&](std::string_view field) -> RootOperand {
+    const auto v = static_cast<size_t>(m.graph().operand(n, field));
+    if (m.graph().values[v].node == kNone) return {};
+    return {&values[v]};
+  };
+  Interval& y = values[static_cast<size_t>(n.first_result)];
+  switch (n.op->reference.kind) {
+    case Kind::wgrad:
+      wgrad_interval(m, n, of("a"), of("b"), y);
+      return true;
+    case Kind::combine:
+      combine_interval(m, n, of("y"), {}, y);
+      return true;
+    case Kind::d_combine:
+      combine_interval(m, n, of("d_out"), {}, y);
+      return true;
+    case Kind::d_combine_weights:
+      combine_interval(m, n, of("y"), of("d_out"), y);
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -8,16 +8,8 @@
 
 namespace cohort::engine::reference {
 
-/// An operand of a root: its interval when it is computed in the graph, else null.
-struct RootOperand {
-  const Interval* interval = nullptr;
-};
-
-/// (groups, I, J), in order.
-void wgrad_interval(const Memory& memory, const ir::Node& node, RootOperand a, RootOperand b,
-                    Interval& out);
-/// Rows of combine (`y`), d_combine (`y`: its d_out) or d_combine_weights.
-void combine_interval(const Memory& memory, const ir::Node& node, RootOperand y, RootOperand d_out,
-                      Interval& out);
+/// Sets the interval of the result of such a root, given those of all values before it. False when
+/// the node is none.
+bool root_interval(const Memory& memory, const ir::Node& node, std::vector<Interval>& values);
 
 }  // namespace cohort::engine::reference

@@ -80,15 +80,15 @@ std::vector<ScaleBlock> scale_blocks(const ir::ScaledType& type, int64_t rows, i
       const int64_t of = base::ceil_div(per_group ? g.rows : rows, size);
       const int64_t base = per_group ? bases[static_cast<size_t>(g.group)] : 0;
       for (int64_t c = 0; c < columns; ++c) {
-        all.push_back({g.begin + r, c, std::min(size, g.rows - r), 1, &g,
-                       base + numerics::tiled_offset(c, block, of), c, block});
+        all.push_back({g.begin + r, c, std::min(size, g.rows - r), 1,
+                       base + numerics::tiled_offset(c, block, of), c, block, g.group});
       }
     }
     for (int64_t r = g.begin; !along_columns && r < g.begin + g.rows; ++r) {
       for (int64_t b = 0; b < count; ++b) {
         int64_t at = f32_scales ? r * count + b : row_scale_offset(type.layout, r, b, count, &g);
         if (type.format == Format::fp8_tensor) at = 0;
-        all.push_back({r, b * width, 1, std::min(width, columns - b * width), &g, at, r, b});
+        all.push_back({r, b * width, 1, std::min(width, columns - b * width), at, r, b, g.group});
       }
     }
   }

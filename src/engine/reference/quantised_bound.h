@@ -26,6 +26,7 @@ struct ScaleBlock {
   int64_t scale;         ///< Byte, or f32 number.
   int64_t scale_row;     ///< Of a column scale: the feature.
   int64_t scale_column;  ///< Number of the block.
+  int32_t group;         ///< Of its rows.
 };
 
 /// All blocks of a quantised (rows, columns) matrix, rows without a group left out.
