@@ -22,7 +22,6 @@ struct ScaleBlock {
   int64_t column;
   int64_t rows;
   int64_t columns;
-  const RowGroup* group;
   int64_t scale;         ///< Byte, or f32 number.
   int64_t scale_row;     ///< Of a column scale: the feature.
   int64_t scale_column;  ///< Number of the block.
