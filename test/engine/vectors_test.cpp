@@ -29,7 +29,12 @@ constexpr Wanted kCases[] = {{"fwd_bf16_ends", 1},
                              {"fc1_mxfp8_srelu_gate_mxfp8", 4},
                              {"token_gather_and_scatter", 1},
                              {"fwd_hadamard_row", 1},
-                             {"pointwise_forward", 8}};
+                             {"pointwise_forward", 8},
+                             {"dgrad_dsrelu_all_outputs", 4},
+                             {"dgrad_dswiglu", 2},
+                             {"fc1_bf16_geglu_bands32", 1},
+                             {"fc1_bf16_swiglu_clamped_interleaved", 1},
+                             {"fc1_bf16_swiglu_split", 2}};
 
 const void* file_data(const TensorFile& file, const std::string& name) {
   const int32_t i = file.find(name);
