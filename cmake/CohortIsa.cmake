@@ -18,7 +18,10 @@ function(cohort_isa_objects name)
     set(target ${name}_isa_${isa})
     add_library(${target} OBJECT ${ARGN})
     # -O3 in every build type: speed is what these files are for.
-    target_compile_options(${target} PRIVATE -march=${COHORT_ISA_MARCH_${isa}} -O3)
+    # Nobody reads the floating-point exception flags, and with them a loop that selects between two
+    # results is not vectorised. Results are the same bits.
+    target_compile_options(${target} PRIVATE -march=${COHORT_ISA_MARCH_${isa}} -O3
+                                             -fno-trapping-math)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       # A unique symbol is merged process-wide even where it is local to an object.
       # It also warns of its own AVX-512 header (GCC bug 105593).

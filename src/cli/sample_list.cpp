@@ -3,6 +3,8 @@
 #include <array>
 #include <vector>
 
+#include "cli/sample_activation.h"
+
 namespace cohort::cli {
 
 namespace {
@@ -268,6 +270,20 @@ constexpr std::array kSamples{
     Sample{"clamped_select", "factors a column, limits an expert, a mask", clamped_select},
     Sample{"bias_gradient", "sums over the rows of each expert, plain and scaled", bias_gradient},
     Sample{"hadamard_nvfp4", "Hadamard along tokens, then NVFP4 blocks", hadamard_nvfp4},
+    Sample{"swiglu_split", "FC1 with SwiGLU, weight as gate half and up half", swiglu_split},
+    Sample{"swiglu_interleaved", "FC1 with SwiGLU, gate and up alternate", swiglu_interleaved},
+    Sample{"swiglu_gpt_oss", "FC1 of gpt-oss: bias, SwiGLU with slope 1.702 and limit 7",
+           swiglu_gpt_oss},
+    Sample{"swiglu_glm", "FC1 with SwiGLU and limit 10, as GLM and DeepSeek-V4.1", swiglu_glm},
+    Sample{"geglu_bands32", "FC1 with quick-GELU GLU, bands of 32", geglu_bands32},
+    Sample{"situ_bands8", "FC1 with SiTU, bands of 8", situ_bands8},
+    Sample{"d_swiglu_act_out", "dH, dprob and the activation again, from x and h alone",
+           d_swiglu_act_out},
+    Sample{"d_gpt_oss_fc2_bias", "dH of gpt-oss; FC2 bias in dprob", d_gpt_oss_fc2_bias},
+    Sample{"d_srelu_grad_acc", "MXFP8 dgrad of squared ReLU with every result, quantised",
+           d_srelu_grad_acc},
+    Sample{"d_srelu_recompute", "gradient of squared ReLU, pre-activation made again",
+           d_srelu_recompute},
     Sample{"two_layers", "FC1, FC2, row scale and residual in one graph", two_layers},
 };
 

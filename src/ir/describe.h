@@ -56,6 +56,13 @@ struct MemberTraits<WeightOperand> {
   }
 };
 template <>
+struct MemberTraits<RowTerm> {
+  static void fill(FieldRecord& f, const RowTerm&) {
+    f.kind = FieldValue::Kind::value;
+    f.roles = role_bit(Role::row_vec) | role_bit(Role::value);
+  }
+};
+template <>
 struct MemberTraits<ScalarArg> {
   static void fill(FieldRecord& f, const ScalarArg& a) {
     f.kind = FieldValue::Kind::number;

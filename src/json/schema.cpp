@@ -1,5 +1,6 @@
 // The JSON Schema of the format, made from the op records and the key tables of inputs.
 #include <array>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -136,6 +137,7 @@ std::string field(const FieldRecord& f) {
     case FieldKind::real:
       s = numeric(f, "number");
       if (!f.ranged) s = "{\"anyOf\":[" + s + ",{\"$ref\":\"#/definitions/infinite\"}]}";
+      if (f.ranged && std::isinf(f.maximum)) s = "{\"anyOf\":[" + s + ",{\"const\":\"inf\"}]}";
       break;
     case FieldKind::integer:
       s = numeric(f, "integer");

@@ -6,19 +6,12 @@ namespace {
 
 void infer(ir::Infer& c) {
   const ir::Value& x = c.in();
-  const ir::Value& other = *c.operand("c");
-  c.want_extent("c", 0, x.shape[0], "row count", "the value");
-  c.want_extent("c", 1, x.shape[1], "feature count", "the value");
-  if (other.groups != ir::kNone && x.groups != ir::kNone && other.groups != x.groups) {
-    c.fail("E-GROUPS", "c", -1, c.describe(c.graph().values[static_cast<size_t>(x.groups)]),
-           c.describe(c.graph().values[static_cast<size_t>(other.groups)]),
-           "the rows of " + c.describe(other) + " belong to other groups");
-  }
+  want_matrix(c, "c", x.shape[1], "the value");
   if (c.failed()) return;
   ir::Value y = x;
   y.dtype = DType::f32;
   y.accumulator = false;
-  if (y.groups == ir::kNone) y.groups = other.groups;
+  y.groups = groups_with(c, "c");
   c.result(0, y);
 }
 

@@ -12,7 +12,8 @@ void infer(ir::Infer& c) {
 }
 
 void map(const ir::Panel& p) {
-  const float alpha = *p.operand[0].data;
+  const float by = *p.operand[0].data;
+  const float alpha = p.graph->field(*p.node, "power").integer == 2 ? by * by : by;
   each(p, [&](float x, int64_t, int64_t) { return alpha * x; });
 }
 
@@ -23,8 +24,10 @@ ir::OpRecord alpha() {
   r.infer = infer;
   r.reference = {.kind = ir::Reference::Kind::map, .map = map, .monotone = true};
   r.device_functor = "Alpha";
-  r.formula = "y[m,n] = by[g(m)] * x[m,n]";
-  document(r, {{"by", "one factor an expert (E) or group"}});
+  r.formula = "y[m,n] = by[g(m)]^power * x[m,n]";
+  range(r, "power", 1, 2);
+  document(r, {{"by", "one factor an expert (E) or group"},
+               {"power", "1, or 2: the square, rounded to f32 first"}});
   return r;
 }
 

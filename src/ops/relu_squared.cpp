@@ -1,6 +1,6 @@
-#include <cmath>
 #include <limits>
 
+#include "numerics/smooth.h"
 #include "ops/rules.h"
 
 namespace cohort::ops {
@@ -21,8 +21,7 @@ void map(const ir::Panel& p) {
   const float s = clamp.real;
   each(p, [s](float x, int64_t, int64_t) {
     const float c = x < 0 ? 0.0f : x;
-    const float t = std::tanh(c / s);
-    const float h = s * (t > 1.0f ? 1.0f : t);
+    const float h = s * numerics::tanh(c / s);  // never above 1
     return h * h;
   });
 }

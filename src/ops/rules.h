@@ -45,6 +45,28 @@ inline void same_as_input(ir::Infer& infer) {
   infer.result(0, v);
 }
 
+/// What a matrix operand must be: as many rows as the piped value, of the same groups, and `width`
+/// features.
+inline void want_matrix(ir::Infer& infer, std::string_view field, const ir::Extent& width,
+                        std::string_view width_of) {
+  const ir::Value* other = infer.operand(field);
+  if (other == nullptr) return;
+  const ir::Value& x = infer.in();
+  infer.want_extent(field, 0, x.shape[0], "row count", "the value");
+  infer.want_extent(field, 1, width, "feature count", width_of);
+  if (other->groups == ir::kNone || x.groups == ir::kNone || other->groups == x.groups) return;
+  const auto& values = infer.graph().values;
+  infer.fail("E-GROUPS", field, -1, infer.describe(values[static_cast<size_t>(x.groups)]),
+             infer.describe(values[static_cast<size_t>(other->groups)]),
+             "the rows of " + infer.describe(*other) + " belong to other groups");
+}
+
+/// The groups of the piped value, or of a matrix operand when that has none.
+inline int32_t groups_with(const ir::Infer& infer, std::string_view field) {
+  const int32_t groups = infer.in().groups;
+  return groups == ir::kNone ? infer.operand(field)->groups : groups;
+}
+
 /// What a row operand must be: one number a row of the piped value.
 inline void want_row_vector(ir::Infer& infer, std::string_view field) {
   infer.want_extent(field, 0, infer.in().shape[0], "row count", "the value");

@@ -61,12 +61,17 @@ class VectorCase {
   void add_quantize(const Json& op, const Value& x);
   void add_scatter(const Json& op, const Value& x);
   void add_wgrad(const Json& op);
+  void add_glu(const Json& op, const Value& x);
   void publish(const std::string& name, const Value& x, Tail tail = Tail::leave) {
     if (name.empty()) return;
     values_.insert_or_assign(name, x);
     if (name[0] == '%') return;
     const Json& o = description_.at("outputs").at(name);
     builder_.output(name, x, {.dtype = dtype_of(o.at("dtype").get<std::string>()), .tail = tail});
+    outputs_[name] = name;
+  }
+  void publish_row(const std::string& name, const RowVec& x) {
+    builder_.output(name, x);
     outputs_[name] = name;
   }
   Groups groups(const Json& op) {
@@ -213,6 +218,32 @@ inline void VectorCase::add_quantize(const Json& op, const Value& x) {
   if (!col.empty()) put(col, role(op, "out", "col_scale"), q.col);
 }
 
+inline void VectorCase::add_glu(const Json& op, const Value& x) {
+  static const std::map<std::string, Packing> packings{{"split", Packing::split},
+                                                       {"interleaved", Packing::interleaved},
+                                                       {"bands32", Packing::bands32}};
+  const Json& attrs = op.at("attrs");
+  Glu glu{.act = attrs.at("act").get<std::string>() == "geglu" ? GluAct::geglu : GluAct::swiglu,
+          .packing = packings.at(attrs.at("packing").get<std::string>()),
+          .alpha = attrs.at("alpha").get<float>(),
+          .beta = attrs.at("beta").get<float>()};
+  if (attrs.at("limit").is_number()) glu.limit = attrs.at("limit").get<float>();
+  const std::string prob = role(op, "in", "prob");
+  const std::string out = role(op, "out", "x");
+  const std::string c = role(op, op.at("op") == "glu" ? "out" : "in", "c");
+  if (op.at("op") == "glu") {
+    publish(c, x);
+    const Value y = x.then(glu);
+    return publish(out, prob.empty() ? y : y.then(RowGate{.by = row(prob)}));
+  }
+  const Tensor saved = builder_.input(bind(c), {extent(c, 0), extent(c, 1)}, type(c));
+  DGlu op_d = DGlu::of(glu, builder_.add(Load{.x = saved}));
+  op_d.prob = row(prob);
+  const DGated y = x.then(op_d);
+  publish(out, y);
+  publish_row(role(op, "out", "dprob"), y.dprob);
+}
+
 inline void VectorCase::add(const Json& op) {
   const std::string kind = op.at("op").get<std::string>();
   const Json& attrs = op.at("attrs");
@@ -240,6 +271,20 @@ inline void VectorCase::add(const Json& op) {
   } else if (kind == "srelu") {
     publish(role(op, "out", "c"), x);
     publish(out, x.then(ReluSquared{}).then(RowGate{.by = row(role(op, "in", "prob"))}));
+  } else if (kind == "glu" || kind == "dglu") {
+    add_glu(op, x);
+  } else if (kind == "dbias") {
+    const std::string name = role(op, "out", "dbias");
+    builder_.output(name, x.then(DBias{}));
+    outputs_[name] = name;
+  } else if (kind == "dsrelu") {
+    const std::string c = role(op, "in", "c");
+    const Tensor saved = builder_.input(bind(c), {extent(c, 0), extent(c, 1)}, type(c));
+    const DSrelu y = x.then(
+        DReluSquared{.c = builder_.add(Load{.x = saved}), .prob = row(role(op, "in", "prob"))});
+    publish(out, y);
+    publish_row(role(op, "out", "dprob"), y.dprob);
+    publish(role(op, "out", "d_srelu"), y.d_srelu);
   } else if (kind == "pointwise") {
     const std::string mode = attrs.at("mode").get<std::string>();
     static const std::map<std::string, UnaryMode> modes{

@@ -31,8 +31,12 @@ constexpr Wanted kCases[] = {{"fwd_bf16_ends", 1},
                              {"fwd_hadamard_row", 1},
                              {"wgrad_bf16_empty_groups", 1},
                              {"wgrad_mxfp8_per_group_scales", 1},
-                             {"fwd_hadamard_row", 1},
-                             {"pointwise_forward", 8}};
+                             {"pointwise_forward", 8},
+                             {"dgrad_dsrelu_all_outputs", 4},
+                             {"dgrad_dswiglu", 2},
+                             {"fc1_bf16_geglu_bands32", 1},
+                             {"fc1_bf16_swiglu_clamped_interleaved", 1},
+                             {"fc1_bf16_swiglu_split", 2}};
 
 const void* file_data(const TensorFile& file, const std::string& name) {
   const int32_t i = file.find(name);

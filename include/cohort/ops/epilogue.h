@@ -9,12 +9,13 @@
 
 namespace cohort {
 
-/// y[m,n] = by[g(m)] * x[m,n]; directly after a product.
+/// y[m,n] = by[g(m)]^power * x[m,n]; directly after a product.
 struct Alpha {
   GroupVec by;                                  ///< One factor an expert (E) or group.
+  int64_t power = 1;                            ///< 1, or 2: the square, rounded to f32 first.
   using Out = Value;                            ///< (T, N).
   static constexpr const char* name = "alpha";  ///< In JSON and docs.
-  COHORT_FIELDS(field("by", &Alpha::by))
+  COHORT_FIELDS(field("by", &Alpha::by), field("power", &Alpha::power))
 };
 
 /// y[m,n] = by[m] * x[m,n]; directly after a product.

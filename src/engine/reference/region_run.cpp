@@ -219,6 +219,7 @@ class RegionRun {
     if (kind == Kind::reduce || kind == Kind::quantize) return p;
     for (size_t port = 0; port < n.op->results.size(); ++port) {
       const ir::Value& v = value(result(n, port));
+      if (v.uses == 0 && n.op->results.size() > 1) continue;
       const int64_t width = v.shape.rank > 1 ? m_.extent(v.shape[1]) : 1;
       std::vector<float>& buffer = scratch.values[result(n, port)];
       buffer.resize(static_cast<size_t>(range.rows * width));
@@ -227,9 +228,10 @@ class RegionRun {
     return p;
   }
 
-  // Rows of a value: of this region in scratch, of an earlier one in the workspace.
+  // Rows of a computed matrix or row vector: of this region in scratch, of an earlier one in the
+  // workspace.
   ir::PanelData value_rows(int32_t v, const PanelRange& range, Scratch& scratch) {
-    const int64_t width = m_.extent(value(v).shape[1]);
+    const int64_t width = value(v).shape.rank > 1 ? m_.extent(value(v).shape[1]) : 1;
     if (schedule_.region_of[static_cast<size_t>(value(v).node)] ==
         schedule_.region_of[static_cast<size_t>(region_.nodes[0])]) {
       return {scratch.values.at(v).data(), width};
@@ -255,7 +257,8 @@ class RegionRun {
     }
     if (field.kind != ir::FieldValue::Kind::value) return {};
     const ir::Value& v = value(field.value);
-    if (v.role == Role::value) return value_rows(field.value, range, scratch);
+    const bool computed_row = v.role == Role::row_vec && v.node != kNone;
+    if (v.role == Role::value || computed_row) return value_rows(field.value, range, scratch);
     if (v.role == Role::tensor) return stored_rows(field.value, range, buffer);
     const int64_t count = v.shape.rank > 1 ? m_.extent(v.shape[1]) : 1;
     const int64_t rows = m_.extent(v.shape[0]);

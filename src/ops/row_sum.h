@@ -1,0 +1,38 @@
+// What the backwards of activations share: prob, and dprob, a sum over the features of a row.
+#pragma once
+
+#include "ops/rules.h"
+
+namespace cohort::ops {
+
+/// prob and dprob_add: one number a row each.
+inline void want_prob(ir::Infer& c) {
+  want_row_vector(c, "prob");
+  const ir::Value* add = c.operand("dprob_add");
+  if (add == nullptr) return;
+  if (add->role == Role::value) {
+    want_matrix(c, "dprob_add", ir::Extent{1}, "a row term");
+  } else {
+    want_row_vector(c, "dprob_add");
+  }
+}
+
+/// The type of dprob.
+inline ir::Value row_sum_type(const ir::Infer& c, int32_t groups) {
+  ir::Value v;
+  v.shape = {c.in().shape[0]};
+  v.groups = groups;
+  return v;
+}
+
+/// Row `r` of an operand that holds one number a row; `otherwise` when it is absent.
+inline float row_number(const ir::PanelData& rows, int64_t r, float otherwise) {
+  return rows.data == nullptr ? otherwise : rows.data[r * rows.stride];
+}
+
+/// The same for bounds.
+inline ir::Bound row_bound(const ir::BoundPanel& b, size_t field, int64_t r, double otherwise) {
+  return b.has(field) ? b.operand(field, r, 0) : ir::Bound(otherwise);
+}
+
+}  // namespace cohort::ops

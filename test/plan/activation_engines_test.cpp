@@ -1,0 +1,90 @@
+// Engines that cannot do what an activation asks for are not chosen.
+#include <gtest/gtest.h>
+
+#include <cohort/cohort.h>
+
+#include "engine/harness.h"
+#include "ir/op_record.h"
+#include "plan/access.h"
+#include "plan/fake_engine.h"
+
+namespace cohort::test {
+namespace {
+
+using detail::PlanAccess;
+using engine::Claim;
+using engine::Request;
+
+Result<Plan> plan_on(const FakeEngine& only, const Graph& graph, const PlanOptions& options = {}) {
+  const std::vector<const engine::Engine*> list{&only};
+  return base::guarded("planning", [&]() -> Result<Plan> {
+    return PlanAccess::plan(plan::plan_graph(*detail::Access::graph(graph),
+                                             PlanAccess::model(Device::sm100()), options, list));
+  });
+}
+
+Graph gated(const Glu& op) {
+  Builder g("gated");
+  const auto x = g.input("x", {4, 8}, DType::f32);
+  g.output("y", g.add(Load{.x = x}).then(op));
+  return finish(g);
+}
+
+// Knows activation and packing, and no parameter.
+void knows_plain_glu(const Request& r, Claim& c) {
+  for (size_t i = 0; i < r.graph.inputs.size(); ++i) c.consume_input(static_cast<int32_t>(i));
+  for (const ir::Node& n : r.graph.nodes) {
+    for (const char* field : {"x", "act", "packing"}) {
+      const int f = n.op->field_index(field);
+      if (f >= 0) c.consume_field(n, f);
+    }
+  }
+}
+
+// sglang#39920: an engine without the clamp must not serve a graph that has it.
+TEST(ActivationEngines, ALimitThatIsNotConsumedIsADecline) {
+  FakeEngine plain("plain");
+  plain.answer = knows_plain_glu;
+  EXPECT_TRUE(plan_on(plain, gated({.act = GluAct::swiglu, .packing = Packing::split})));
+  const auto p = plan_on(plain, gated(Glu::clamped(Packing::split, 10.0f)));
+  ASSERT_FALSE(p);
+  EXPECT_EQ("glu.limit", p.findings()[0].field) << p.findings().text();
+}
+
+// cudnn-frontend#521, unsloth-zoo#1258: an engine that adds with atomics does not serve a graph
+// with dprob when the run must be deterministic, and says which result it is about.
+TEST(ActivationEngines, AtomicsAreNoDeterministicDprob) {
+  Builder g("dprob");
+  const auto x = g.input("x", {4, 8}, DType::f32);
+  const auto c = g.input("c", {4, 16}, DType::f32);
+  const DGated d =
+      g.add(Load{.x = x})
+          .then(DGlu{.c = g.add(Load{.x = c}), .act = GluAct::swiglu, .packing = Packing::split});
+  g.output("dprob", d.dprob);
+  const Graph graph = finish(g);
+  FakeEngine atomics("atomics");
+  atomics.answer = [](const Request& r, Claim& claim) {
+    claim.consume_everything(r);
+    if (!r.options.deterministic) return;
+    claim.consume_option("deterministic");
+    for (const ir::Node& n : r.graph.nodes) {
+      for (size_t p = 0; p < n.op->results.size(); ++p) {
+        const ir::Value& v = r.graph.values[static_cast<size_t>(n.first_result) + p];
+        if (v.role == Role::row_vec && v.uses > 0) {
+          claim.refuse(std::string(n.op->name) + "." + n.op->results[p].name,
+                       "a fixed order of its sum", "atomic additions");
+        }
+      }
+    }
+  };
+  EXPECT_TRUE(plan_on(atomics, graph));
+  const auto p = plan_on(atomics, graph, {.deterministic = true});
+  ASSERT_FALSE(p);
+  EXPECT_EQ("d_glu.dprob", p.findings()[0].field) << p.findings().text();
+  const auto reference = make_plan(graph, Device::sm100(), {.deterministic = true});
+  ASSERT_TRUE(reference) << reference.findings().text();
+  EXPECT_EQ("reference", reference->engine());
+}
+
+}  // namespace
+}  // namespace cohort::test
