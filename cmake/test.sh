@@ -3,7 +3,7 @@
 # Needs Debian 12, as root or with sudo; installs what is missing; can be run again.
 #
 # usage: test.sh [STAGE...]      only these stages; without any, these, in this order:
-#   format tidy dev clang asan tsan
+#   format tidy dev clang asan tsan fuzz
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . cmake/packages.sh
@@ -90,6 +90,16 @@ stage_tsan() {
   TSAN_OPTIONS=halt_on_error=1 \
     build_and_test tsan -LE '^(policy|compile_fail|docs|consumer|samples)$'
 }
+# Short runs of the libFuzzer targets on their corpus.
+stage_fuzz() {
+  if build fuzz fuzz_graph fuzz_safetensors; then
+    passed=$((passed + 1))
+    tests fuzz -L libfuzzer
+  else
+    failed=$((failed + 1))
+    failures+=("build of fuzz")
+  fi
+}
 stage_tidy() {
   cmake --preset tidy >build-tidy.log 2>&1 || { cat build-tidy.log; return 1; }
   rm -f build-tidy.log
@@ -97,7 +107,7 @@ stage_tidy() {
 }
 
 stages=("$@")
-if [ ${#stages[@]} -eq 0 ]; then stages=(format tidy dev clang asan tsan); fi
+if [ ${#stages[@]} -eq 0 ]; then stages=(format tidy dev clang asan tsan fuzz); fi
 
 echo "== Packages"
 need_packages "${CORE_PACKAGES[@]}" "${TEST_PACKAGES[@]}"

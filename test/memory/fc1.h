@@ -15,7 +15,7 @@ inline constexpr int64_t kRows = 64;
 
 inline Result<Graph> fc1() {
   Builder g("fc1");
-  const Dim T = g.dynamic("T", 1024);
+  const Dim T = g.dynamic("T", 2048);
   const auto x = g.scaled_input("x", {T, 64}, Format::mxfp8_e4m3);
   const auto w = g.scaled_weights("w", {kExperts, 96, 64}, Format::mxfp8_e4m3);
   const auto ends = g.groups("ends", kExperts, GroupForm::ends);
@@ -34,7 +34,7 @@ inline Result<Graph> wrong_fc1() {
   Builder other("other");
   const auto foreign = other.row_input("foreign", 8);
   Builder g("fc1");
-  const Dim T = g.dynamic("T", 1024);
+  const Dim T = g.dynamic("T", 2048);
   const auto x = g.input("x", {T, 65}, DType::bf16);
   const auto w = g.weights("w", {kExperts, 96, 64}, DType::bf16);
   const auto ends = g.groups("ends", kExperts, GroupForm::ends);
