@@ -83,6 +83,7 @@ class Maybe {
   }
   /// Copies what is given.
   Maybe& operator=(const Maybe& other) noexcept {
+    if (this == &other) return *this;
     this->~Maybe();
     return *new (this) Maybe(other);
   }

@@ -31,6 +31,10 @@ class ListView {
     data_ = list.begin();
   }
   constexpr ListView(const T* data, int64_t size) : data_(data), size_(size) {}  ///< An array.
+  /// A built-in array.
+  template <decltype(sizeof(0)) N>
+  constexpr ListView(const T (&array)[N])  // NOLINT: an array stands for its items
+      : data_(array), size_(static_cast<int64_t>(N)) {}
   /// Any container with data() and size().
   template <class C>
   requires requires(const C& c) {

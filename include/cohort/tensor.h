@@ -28,24 +28,27 @@ struct TensorView {
   int64_t strides[kMaxRank] = {};  ///< Strides; packed() fills them.
   MemoryDevice device{};           ///< Where `data` lives.
 
-  /// A packed row-major view.
+  /// A packed row-major view. More than kMaxRank extents leave a rank that nothing takes.
   static constexpr TensorView packed(void* data, DType dtype,
                                      std::initializer_list<int64_t> shape) {
     TensorView v;
     v.data = data;
     v.dtype = dtype;
     for (int64_t extent : shape) {
-      if (v.rank < kMaxRank) v.shape[v.rank++] = extent;
+      if (v.rank < kMaxRank) v.shape[v.rank] = extent;
+      ++v.rank;
     }
     v.pack();
     return v;
   }
-  /// Sets `strides` to the packed row-major ones of `shape`. Extents must multiply within 2^63.
+  /// Sets `strides` to the packed row-major ones of `shape`; a stride that would pass 2^63 - 1 is
+  /// that.
   constexpr void pack() {
     int64_t step = 1;
-    for (int i = rank - 1; i >= 0; --i) {
+    for (int i = (rank < kMaxRank ? rank : kMaxRank) - 1; i >= 0; --i) {
       strides[i] = step;
-      step *= shape[i] > 0 ? shape[i] : 1;
+      const int64_t extent = shape[i] > 0 ? shape[i] : 1;
+      step = extent > INT64_MAX / step ? INT64_MAX : step * extent;
     }
   }
 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
+#include <type_traits>
 
 #include <cohort/status.h>
 
@@ -11,6 +12,13 @@ namespace cohort {
 
 namespace detail {
 struct Access;
+
+/// Integers that count: neither truth values nor characters.
+template <class T>
+inline constexpr bool is_extent = std::is_integral_v<T> && sizeof(T) <= 8 &&
+                                  !std::is_same_v<T, bool> && !std::is_same_v<T, char> &&
+                                  !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char8_t> &&
+                                  !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t>;
 }  // namespace detail
 
 /// Element type of a tensor in memory. Sources: OCP OFP8 and OCP MX v1.0 for the narrow types.
@@ -126,10 +134,13 @@ struct FormatInfo {
 /// An extent: a number, or a named bound that one plan serves every value up to.
 class Dim {
  public:
-  /// A fixed extent.
-  constexpr Dim(int64_t extent) : bound_(extent) {}  // NOLINT: a number is an extent
-  /// A fixed extent.
-  constexpr Dim(int extent) : bound_(extent) {}  // NOLINT: so is an int
+  /// A fixed extent: any integer. One above 2^63 - 1 counts as that, which no check lets pass.
+  template <class T>
+  requires detail::is_extent<T>
+  constexpr Dim(T extent)  // NOLINT: a number is an extent
+      : bound_(extent > T{0} && static_cast<uint64_t>(extent) > uint64_t{INT64_MAX}
+                   ? INT64_MAX
+                   : static_cast<int64_t>(extent)) {}
   /// The extent, or the largest value of a named one.
   [[nodiscard]] constexpr int64_t bound() const { return bound_; }
   /// True for an extent made by Builder::dynamic.

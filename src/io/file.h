@@ -12,8 +12,28 @@ namespace cohort::io {
 /// A finding about a file; `what` is "open", "read", "write", "rename". Uses errno.
 [[nodiscard]] Findings file_findings(std::string_view path, std::string_view what);
 
-/// A new file beside `path` that takes its place when commit() is called and vanishes otherwise.
-/// When `path` is a pipe or a device, that itself.
+/// A regular file that is open for reading.
+class InputFile {
+ public:
+  /// Throws FindingsError.
+  explicit InputFile(std::string path);
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+  ~InputFile();
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] int64_t size() const { return size_; }  ///< In bytes, when it was opened.
+  /// Reads `bytes` bytes. Throws FindingsError, an early end included.
+  void read(int64_t offset, void* to, int64_t bytes) const;
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+  int64_t size_ = 0;
+};
+
+/// A new file that takes the place of `path` when commit() is called and vanishes otherwise. Where
+/// the file system can, it has no name until then, so that a killed process leaves nothing. When
+/// `path` is a link, what it points to; when a pipe or a device, that itself.
 class ReplacementFile {
  public:
   /// Throws FindingsError.
@@ -27,9 +47,12 @@ class ReplacementFile {
   void commit();
 
  private:
+  void give_name();
+
   std::string path_;
   std::string temporary_;
   int fd_ = -1;
+  bool is_nameless_ = false;
 };
 
 }  // namespace cohort::io

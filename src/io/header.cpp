@@ -156,6 +156,11 @@ void append_name(std::string& out, std::string_view name) {
 }  // namespace
 
 bool read_header(std::string_view text, std::vector<HeaderEntry>& entries, HeaderFault& fault) {
+  // The lexer would take a NUL for the end of the text.
+  if (text.find('\0') != std::string_view::npos) {
+    fault = {{}, "a JSON object as header", "a NUL in it"};
+    return false;
+  }
   Handler handler(entries, fault);
   return nlohmann::json::sax_parse(text.begin(), text.end(), &handler);
 }

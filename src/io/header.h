@@ -2,6 +2,7 @@
 // times its size, and cannot be destroyed when memory has run out.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,6 +11,20 @@
 #include <cohort/tensor.h>
 
 namespace cohort::io {
+
+/// Element types and their words in the format. U8, which stands for the others, is not listed.
+struct TypeName {
+  std::string_view text;
+  DType type;
+};
+inline constexpr std::array<TypeName, 8> kFileTypes{{{"F32", DType::f32},
+                                                     {"F16", DType::f16},
+                                                     {"BF16", DType::bf16},
+                                                     {"F8_E4M3", DType::e4m3},
+                                                     {"F8_E5M2", DType::e5m2},
+                                                     {"F8_E8M0", DType::e8m0},
+                                                     {"I32", DType::i32},
+                                                     {"I64", DType::i64}}};
 
 /// One tensor as the header has it; nothing is checked but the kinds of JSON values.
 struct HeaderEntry {

@@ -294,6 +294,24 @@ class Handler {
 
 }  // namespace
 
+namespace {
+
+// The lexer takes a NUL for the end of the text and passes over a byte order mark; JSON (RFC 8259)
+// has neither, and within a string a NUL must be escaped.
+bool check_bytes(std::string_view text, base::Diagnostics& findings) {
+  const size_t nul = text.find('\0');
+  const bool has_mark = text.starts_with("\xEF\xBB\xBF");
+  if (nul == std::string_view::npos && !has_mark) return true;
+  const std::string at = "byte " + std::to_string(has_mark ? 1 : nul + 1);
+  findings.add({.code = "E-JSON",
+                .op = "text",
+                .got = at,
+                .message = "no JSON at " + at + ": " + (has_mark ? "a byte order mark" : "a NUL")});
+  return false;
+}
+
+}  // namespace
+
 bool parse(std::string_view text, const JsonLimits& limits, Document& document,
            base::Diagnostics& findings, ErrorKind& kind) {
   kind = ErrorKind::invalid_graph;
@@ -306,6 +324,10 @@ bool parse(std::string_view text, const JsonLimits& limits, Document& document,
                   .message = "wanted " + wanted + ", got " + std::to_string(text.size()),
                   .where = "/"});
     kind = ErrorKind::limit;
+    return false;
+  }
+  if (!check_bytes(text, findings)) {
+    kind = ErrorKind::file;
     return false;
   }
   document.reserve_letters(text.size());
