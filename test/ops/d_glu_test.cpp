@@ -115,7 +115,9 @@ TEST(DGlu, ClampMasksAndAlphaIsAFactor) {
         EXPECT_EQ(d_up, 0) << gate << " " << up;
       } else {
         EXPECT_NEAR(d_up, upstream * by_up, 1e-4) << gate << " " << up;
-        if (gate != 0) EXPECT_NE(d_up, 0) << gate << " " << up;
+        if (gate != 0) {
+          EXPECT_NE(d_up, 0) << gate << " " << up;
+        }
       }
       dprob += upstream * activation(k, gate, up);
     }
@@ -146,8 +148,12 @@ TEST(DGlu, MasksRoundingAndRecomputedActivation) {
     const double act = activation(k, static_cast<double>(gate), static_cast<double>(up));
     EXPECT_NEAR(plain.act[i], 0.5 * act, 1e-6 * (1 + std::fabs(act)));
     const bool gate_passes = gate <= 10 && up != 0 && gate != 0;
-    if (gate_passes) EXPECT_NE(plain.d[2 * i], 0) << gate << " " << up;
-    if (gate > 10) EXPECT_EQ(plain.d[2 * i], 0) << gate << " " << up;
+    if (gate_passes) {
+      EXPECT_NE(plain.d[2 * i], 0) << gate << " " << up;
+    }
+    if (gate > 10) {
+      EXPECT_EQ(plain.d[2 * i], 0) << gate << " " << up;
+    }
     const bool up_passes = up >= -10 && up <= 10;
     EXPECT_EQ(plain.d[2 * i + 1] != 0, up_passes && gate != 0) << gate << " " << up;
     // y enters as a factor: 1.00390625 where it is not rounded.
@@ -173,9 +179,9 @@ TEST(DGlu, RoundingOfTheAccumulatorIsToNearestEven) {
   }
 }
 
-struct Gradient : ::testing::TestWithParam<std::tuple<int, Packing>> {};
+struct GluGradient : ::testing::TestWithParam<std::tuple<int, Packing>> {};
 
-TEST_P(Gradient, EqualsTheFiniteDifference) {
+TEST_P(GluGradient, EqualsTheFiniteDifference) {
   const auto [which, packing] = GetParam();
   const auto f = [](double x) { return static_cast<float>(x); };
   const Parameters sets[] = {{1, 0, kNone, 0, 0},
@@ -232,7 +238,7 @@ TEST_P(Gradient, EqualsTheFiniteDifference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Gradient,
+INSTANTIATE_TEST_SUITE_P(All, GluGradient,
                          ::testing::Combine(::testing::Range(0, 5),
                                             ::testing::Values(Packing::split, Packing::interleaved,
                                                               Packing::bands8, Packing::bands32)));

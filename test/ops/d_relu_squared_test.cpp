@@ -125,9 +125,9 @@ double forward(double a, double s) {
   return h * h;
 }
 
-class Gradient : public ::testing::TestWithParam<float> {};
+class ReluSquaredGradient : public ::testing::TestWithParam<float> {};
 
-TEST_P(Gradient, EqualsTheFiniteDifference) {
+TEST_P(ReluSquaredGradient, EqualsTheFiniteDifference) {
   const float s = GetParam();
   std::mt19937 random(11);
   std::normal_distribution<float> normal;
@@ -157,7 +157,7 @@ TEST_P(Gradient, EqualsTheFiniteDifference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Clamps, Gradient, ::testing::Values(0.0f, 0.5f, 4.0f));
+INSTANTIATE_TEST_SUITE_P(Clamps, ReluSquaredGradient, ::testing::Values(0.0f, 0.5f, 4.0f));
 
 TEST(DReluSquared, OfAGroupedProductWithEveryConsumer) {
   // dprob of one op is the prob of another in the same graph; the gradient goes on by `then`.
