@@ -70,17 +70,38 @@ int __wrap_posix_memalign(void** p, size_t alignment, size_t bytes) {
 }
 }
 
+// All forms: a sanitizer brings its own of those that are not here, and they do not mix.
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  return fails() ? nullptr : __real_malloc(bytes > 0 ? bytes : 1);
+}
+void* operator new(size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return cohort::test::aligned(bytes, static_cast<size_t>(alignment));
+}
 void* operator new(size_t bytes) {
-  void* p = fails() ? nullptr : __real_malloc(bytes > 0 ? bytes : 1);
+  void* p = operator new(bytes, std::nothrow);
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }
 void* operator new(size_t bytes, std::align_val_t alignment) {
-  void* p = cohort::test::aligned(bytes, static_cast<size_t>(alignment));
+  void* p = operator new(bytes, alignment, std::nothrow);
   if (p == nullptr) throw std::bad_alloc();
   return p;
+}
+void* operator new[](size_t bytes) { return operator new(bytes); }
+void* operator new[](size_t bytes, const std::nothrow_t& n) noexcept {
+  return operator new(bytes, n);
+}
+void* operator new[](size_t bytes, std::align_val_t a) { return operator new(bytes, a); }
+void* operator new[](size_t bytes, std::align_val_t a, const std::nothrow_t& n) noexcept {
+  return operator new(bytes, a, n);
 }
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, size_t) noexcept { std::free(p); }
 void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
 void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
+void operator delete[](void* p, size_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, size_t, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, const std::nothrow_t&) noexcept { std::free(p); }
