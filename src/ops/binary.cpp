@@ -71,12 +71,64 @@ void map(const ir::Panel& p) {
   }
 }
 
+// Of a positive base it neither falls nor rises back in either operand: the ends are corners.
+ir::Bound power(ir::Bound a, ir::Bound b) {
+  const bool fixed = a.low == a.high && b.low == b.high;
+  if (!fixed && !(a.low > 0)) return unknown_bound();
+  ir::Bound y = std::pow(a.low, b.low);
+  for (const double base : {a.low, a.high}) {
+    for (const double exponent : {b.low, b.high}) y = ir::hull(y, std::pow(base, exponent));
+  }
+  return ir::outward(y.low, y.high, 2 * ir::kBoundFunctionUnits);
+}
+
+ir::Bound evaluate(BinaryMode mode, ir::Bound a, ir::Bound b) {
+  switch (mode) {
+    case BinaryMode::add:
+      return a + b;
+    case BinaryMode::sub:
+      return a - b;
+    case BinaryMode::mul:
+      return a * b;
+    case BinaryMode::div:
+      return a / b;
+    case BinaryMode::min:
+      return ir::min(a, b);
+    case BinaryMode::max:
+      return ir::max(a, b);
+    case BinaryMode::pow:
+      return power(a, b);
+    case BinaryMode::mod:
+      return a.low == a.high && b.low == b.high ? ir::Bound(std::fmod(a.low, b.low))
+                                                : unknown_bound();
+    case BinaryMode::add_square:
+      return a + ir::square(b);
+    case BinaryMode::logical_and:
+      if (truth(a) == Truth::no || truth(b) == Truth::no) return 0.0;
+      return truth_bound(truth(a) == truth(b) ? truth(a) : Truth::unknown);
+    case BinaryMode::logical_or:
+      if (truth(a) == Truth::yes || truth(b) == Truth::yes) return 1.0;
+      return truth_bound(truth(a) == truth(b) ? truth(a) : Truth::unknown);
+  }
+  return unknown_bound();
+}
+
+void bound(const ir::BoundPanel& b) {
+  const auto mode = static_cast<BinaryMode>(b.low.graph->field(*b.low.node, "mode").integer);
+  const bool swapped = b.low.graph->field(*b.low.node, "swapped").integer != 0;
+  const Broadcast at = broadcast(b.low, 1);
+  each(b, [&](ir::Bound x, int64_t r, int64_t n) {
+    const ir::Bound by = operand_bound(b, at, 1, r, n);
+    return swapped ? evaluate(mode, by, x) : evaluate(mode, x, by);
+  });
+}
+
 }  // namespace
 
 ir::OpRecord binary() {
   ir::OpRecord r = ir::describe(Binary{.mode = BinaryMode::add, .by = 0.0});
   r.infer = infer;
-  r.reference = {.kind = ir::Reference::Kind::map, .map = map};
+  r.reference = {.kind = ir::Reference::Kind::map, .map = map, .bound = bound};
   r.device_functor = "Binary";
   r.formula = "y = f(x, by), or f(by, x)";
   document(r, {{"mode", "f"},

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <initializer_list>
+#include <limits>
 #include <string_view>
 
+#include "ir/bound.h"
 #include "ir/infer.h"
 #include "ir/op_record.h"
 
@@ -23,6 +25,27 @@ struct Broadcast {
 
 /// The operand of field `index` of the panel's node.
 [[nodiscard]] Broadcast broadcast(const ir::Panel& p, size_t index);
+
+/// Element (r, n) of a broadcast operand whose steps are those of `at`.
+inline ir::Bound operand_bound(const ir::BoundPanel& b, const Broadcast& at, size_t field,
+                               int64_t r, int64_t n) {
+  return b.operand(field, r * at.row_step + n * at.column_step);
+}
+
+/// Whether a number is true (not 0): it surely is, surely is not, or neither is known.
+enum class Truth : uint8_t { no, yes, unknown };
+inline Truth truth(ir::Bound x) {
+  if (x.is_nan() || x.low > 0 || x.high < 0) return Truth::yes;
+  return x.low == 0 && x.high == 0 ? Truth::no : Truth::unknown;
+}
+/// The ends of 1 for true, 0 for false.
+inline ir::Bound truth_bound(Truth t) {
+  return {t == Truth::yes ? 1.0 : 0.0, t == Truth::no ? 0.0 : 1.0};
+}
+/// Nothing is known of a number.
+inline ir::Bound unknown_bound() {
+  return {-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+}
 
 /// Stores f(x, operand) for each element of a panel.
 template <class F>

@@ -1,3 +1,6 @@
+#include <limits>
+
+#include "ir/bound.h"
 #include "ops/rules.h"
 
 namespace cohort::ops {
@@ -25,6 +28,22 @@ void reduce(const ir::Panel& p, double* accumulator) {
   }
 }
 
+void bound(const ir::BoundPanel& b, ir::RowBound* accumulator) {
+  for (int64_t r = 0; r < b.low.rows; ++r) {
+    for (int64_t n = 0; n < b.low.columns; ++n) {
+      const ir::Bound x = b.in(r, n);
+      const ir::Bound scale = b.has(0) ? b.operand(0, r) : ir::Bound(1.0);
+      // NaN stays NaN: the sum of it is no number that nothing is known of.
+      const bool is_nan = x.is_nan() || scale.is_nan();
+      if (is_nan) {
+        accumulator[n].add(std::numeric_limits<double>::quiet_NaN());
+      } else {
+        accumulator[n].add(b.has(0) ? scale * x : x);
+      }
+    }
+  }
+}
+
 double fold(double a, double b) { return a + b; }
 
 }  // namespace
@@ -32,7 +51,8 @@ double fold(double a, double b) { return a + b; }
 ir::OpRecord d_bias() {
   ir::OpRecord r = ir::describe(DBias{});
   r.infer = infer;
-  r.reference = {.kind = ir::Reference::Kind::reduce, .reduce = reduce, .fold = fold};
+  r.reference = {
+      .kind = ir::Reference::Kind::reduce, .reduce = reduce, .fold = fold, .reduce_bound = bound};
   r.device_functor = "DBias";
   r.formula = "y[g][n] = sum over rows m of g of x[m,n], or of scaled_by[m] * x[m,n]";
   document(r, {{"scaled_by", "(T): multiplies each row; the gradient of a bias scaled by it"}});

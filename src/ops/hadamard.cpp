@@ -1,6 +1,7 @@
 #include <array>
 #include <string>
 
+#include "ir/bound.h"
 #include "numerics/codec.h"
 #include "ops/rules.h"
 
@@ -80,12 +81,50 @@ void map(const ir::Panel& p) {
   }
 }
 
+ir::Bound rounded(DType type, ir::Bound x) {
+  if (type == DType::f32) return x;
+  const auto round = [type](double d) {
+    return static_cast<double>(numerics::round_to(type, static_cast<float>(d)));
+  };
+  return {round(x.low), round(x.high)};
+}
+
+// Sylvester's sign: whether i and j share an odd number of bits.
+bool is_negative(int64_t i, int64_t j) {
+  int64_t both = i & j;
+  both ^= both >> 2;
+  both ^= both >> 1;
+  return (both & 1) != 0;
+}
+
+void bound(const ir::BoundPanel& b) {
+  const ir::Panel& p = b.low;
+  const bool row = static_cast<Axes>(p.graph->field(*p.node, "axis").integer) == Axes::row;
+  const double factor = p.graph->field(*p.node, "normalised").integer != 0 ? 0.25 : 1;
+  const ir::FieldValue& round = p.graph->field(*p.node, "round_through");
+  const DType type =
+      round.kind == ir::FieldValue::Kind::none ? DType::f32 : static_cast<DType>(round.integer);
+  for (int64_t r = 0; r < p.rows; ++r) {
+    for (int64_t n = 0; n < p.columns; ++n) {
+      const int64_t at = (row ? n : r) % kBlock;
+      ir::RowBound sum;
+      for (int64_t j = 0; j < kBlock; ++j) {
+        const ir::Bound x = rounded(type, row ? b.in(r, n - at + j) : b.in(r - at + j, n));
+        sum.add(is_negative(at, j) ? -x : x);
+      }
+      const ir::Bound y = sum.finish();
+      b.put(0, r, n, rounded(type, {y.low * factor, y.high * factor}));
+    }
+  }
+}
+
 }  // namespace
 
 ir::OpRecord hadamard() {
   ir::OpRecord r = ir::describe(Hadamard{});
   r.infer = infer;
-  r.reference = {.kind = ir::Reference::Kind::map, .map = map, .row_unit = row_unit};
+  r.reference = {
+      .kind = ir::Reference::Kind::map, .map = map, .row_unit = row_unit, .bound = bound};
   r.device_functor = "Hadamard";
   r.formula = "y = x * H16 over blocks of 16, / 4 when normalised";
   document(r, {{"axis", "blocks of 16 features (row) or of 16 tokens of a group (col)"},

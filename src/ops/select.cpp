@@ -16,12 +16,24 @@ void map(const ir::Panel& p) {
   });
 }
 
+void bound(const ir::BoundPanel& b) {
+  const Broadcast yes = broadcast(b.low, 0);
+  const Broadcast no = broadcast(b.low, 1);
+  each(b, [&](ir::Bound x, int64_t r, int64_t n) {
+    const ir::Bound t = operand_bound(b, yes, 0, r, n);
+    const ir::Bound f = operand_bound(b, no, 1, r, n);
+    const Truth condition = truth(x);
+    if (condition != Truth::unknown) return condition == Truth::yes ? t : f;
+    return t.is_nan() || f.is_nan() ? unknown_bound() : ir::hull(t, f);
+  });
+}
+
 }  // namespace
 
 ir::OpRecord select() {
   ir::OpRecord r = ir::describe(Select{.if_true = 0.0, .if_false = 0.0});
   r.infer = infer;
-  r.reference = {.kind = ir::Reference::Kind::map, .map = map};
+  r.reference = {.kind = ir::Reference::Kind::map, .map = map, .bound = bound};
   r.device_functor = "Select";
   r.formula = "y = x != 0 ? if_true : if_false";
   document(r, {{"if_true", "a number, or what broadcasts to (T, N): where x is not 0"},
