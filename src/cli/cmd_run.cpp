@@ -95,6 +95,46 @@ void store(const std::string& path, std::vector<NamedTensor> outputs) {
   if (!s) throw Failure{s.findings()};
 }
 
+// What a run came to, as JSON or for a person.
+void print_run(const Common& common, const RunArguments& a, const Plan& plan, const RunMemory& m,
+               double seconds, const Comparison* compared) {
+  const bool good = compared == nullptr || compared->good();
+  Json sizes = Json::object();
+  for (const Size& s : m.sizes()) sizes[std::string(s.name)] = s.value;
+  if (common.json) {
+    Json names = Json::array();
+    for (const NamedTensor& o : m.outputs()) names.push_back(o.name);
+    Json different = Json::array();
+    for (int32_t i = 0; compared != nullptr && i < compared->size(); ++i) {
+      if ((*compared)[i].wrong > 0) different.push_back((*compared)[i].tensor);
+    }
+    Json j{{"ok", good},
+           {"engine", plan.engine()},
+           {"device", plan.device().name()},
+           {"sizes", sizes},
+           {"seconds", seconds},
+           {"outputs", names},
+           {"compared", a.compare},
+           {"different", different}};
+    if (compared != nullptr) j["comparison"] = comparison_json(*compared);
+    print(j.dump(1) + "\n");
+    return;
+  }
+  std::string s = "results from " + a.results;
+  if (a.results.empty()) {
+    char time[40];
+    std::snprintf(time, sizeof time, " in %.3f s", seconds);
+    s = "ran on " + std::string(plan.engine()) + time;
+  }
+  for (const auto& [name, value] : sizes.items()) s += ", " + name + " = " + value.dump();
+  s += "\n";
+  if (compared != nullptr && good) {
+    s += "within the bounds of " + a.compare + ":\n" + std::string(compared->text());
+  }
+  if (!a.outputs.empty()) s += "outputs in " + a.outputs + "\n";
+  print(s);
+}
+
 }  // namespace
 
 int run(const Common& common, const RunArguments& a) {
@@ -105,9 +145,8 @@ int run(const Common& common, const RunArguments& a) {
   const Plan plan = value_of(make_plan(graph, device, options));
   std::optional<TensorFile> file;
   if (!a.random) file = value_of(TensorFile::read(a.inputs));
-  const Json json = Json::parse(graph.json());
-  const SizeMap sizes = infer_sizes(json, file ? &*file : nullptr, a.sizes);
-  RunMemory memory(graph, plan, sizes);
+  RunMemory memory(graph, plan,
+                   infer_sizes(Json::parse(graph.json()), file ? &*file : nullptr, a.sizes));
   if (file) {
     memory.load(*file);
   } else {
@@ -123,38 +162,13 @@ int run(const Common& common, const RunArguments& a) {
   if (!a.compare.empty()) {
     compared = value_of(cohort::compare(graph, memory.sizes(), memory.tensors(), {}));
   }
-  const bool good = !compared || compared->good();
-  const auto outputs = memory.outputs();
-  if (!a.outputs.empty()) store(a.outputs, outputs);
-  if (common.json) {
-    Json names = Json::array();
-    for (const NamedTensor& o : outputs) names.push_back(o.name);
-    Json j{{"ok", good},           {"engine", plan.engine()}, {"device", device.name()},
-           {"sizes", sizes},       {"seconds", seconds},      {"outputs", names},
-           {"compared", a.compare}};
-    if (compared) {
-      j["comparison"] = comparison_json(*compared);
-      j["different"] = Json::array();
-      for (int32_t i = 0; i < compared->size(); ++i) {
-        if ((*compared)[i].wrong > 0) j["different"].push_back((*compared)[i].tensor);
-      }
-    }
-    print(j.dump(1) + "\n");
-  } else {
-    std::string s =
-        a.results.empty() ? "ran on " + std::string(plan.engine()) : "results from " + a.results;
-    for (const auto& [name, value] : sizes) s += ", " + name + " = " + std::to_string(value);
-    char time[40];
-    std::snprintf(time, sizeof time, ", %.3f s", seconds);
-    s += a.results.empty() ? std::string(time) + "\n" : "\n";
-    if (compared && good) s += "within the bounds of " + a.compare + ":\n";
-    if (compared && good) s += std::string(compared->text());
-    if (!a.outputs.empty()) s += "outputs in " + a.outputs + "\n";
-    print(s);
-  }
-  if (good) return kOk;
-  throw Stop{kBadGraph, "E-DIFFERENT: outputs differ from " + a.compare + ":\n" +
-                            std::string(compared->text())};
+  if (!a.outputs.empty()) store(a.outputs, memory.outputs());
+  print_run(common, a, plan, memory, seconds, compared ? &*compared : nullptr);
+  if (!compared || compared->good()) return kOk;
+  throw Stop{
+      kBadGraph,
+      "E-DIFFERENT: outputs differ from " + a.compare + ":\n" + std::string(compared->text()),
+      true};
 }
 
 }  // namespace cohort::cli
