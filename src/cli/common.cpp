@@ -50,7 +50,7 @@ void print_failure(const Json& j) {
 int report(const Stop& stop, const Common& common) {
   std::string_view text = stop.message;
   while (text.ends_with('\n')) text.remove_suffix(1);
-  if (common.json) {
+  if (common.json && !stop.is_told) {
     print_failure({{"ok", false},
                    {"kind", stop.exit == kUsage      ? "usage"
                             : stop.exit == kInternal ? "internal"

@@ -24,6 +24,7 @@ struct Failure {
 struct Stop {
   int exit;
   std::string message;
+  bool is_told = false;  ///< With --json: what was printed says it.
 };
 
 /// Options that every command has.

@@ -50,8 +50,8 @@ TEST_F(CompareRun, PrintsALineAnOutput) {
   EXPECT_EQ(0, compared().exit);
 }
 
-TEST_F(CompareRun, TwoStepsOfTheTypeAreTooMuch) {
-  put(5, 7, static_cast<uint16_t>(get(5, 7) + 2));
+TEST_F(CompareRun, SixteenStepsOfTheTypeAreTooMuch) {
+  put(5, 7, static_cast<uint16_t>(get(5, 7) ^ 16));
   EXPECT_EQ(1, compared().exit);
 }
 
