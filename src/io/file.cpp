@@ -69,11 +69,12 @@ std::string resolved(std::string path) {
   for (int links = 0; links < 40; ++links) {
     std::string target(PATH_MAX, '\0');
     const ssize_t n = ::readlink(path.c_str(), target.data(), target.size());
-    if (n <= 0) break;
+    if (n <= 0) return path;
     target.resize(static_cast<size_t>(n));
     path = target[0] == '/' ? target : folder_of(path) + "/" + target;
   }
-  return path;
+  errno = ELOOP;
+  throw base::FindingsError{file_findings(path, "write")};
 }
 
 }  // namespace
