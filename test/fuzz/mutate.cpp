@@ -40,6 +40,11 @@ const std::vector<std::string>& words() {
   return all;
 }
 
+// The sum, or what is left of it in 64 bits.
+int64_t wrapped(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
 }  // namespace
 
 std::string Mutator::damaged(const std::string& text, const std::string& other) {
@@ -111,7 +116,7 @@ void Mutator::change_value(const std::string& key, Json& value, const Json& grap
   if (value.is_number_integer()) {
     const auto x = value.get<int64_t>();
     constexpr std::array<int64_t, 4> kSteps{-1, 1, 2, 16};
-    value = below(4) == 0 ? any_number() : Json(x + kSteps[below(kSteps.size())]);
+    value = below(4) == 0 ? any_number() : Json(wrapped(x, kSteps[below(kSteps.size())]));
   } else if (value.is_number()) {
     value = any_number();
   } else if (value.is_string()) {
