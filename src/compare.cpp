@@ -1,5 +1,5 @@
 // Results against the reference: intervals of every value, then each output held to its own.
-#include "compare.h"
+#include <cohort/compare.h>
 
 #include <algorithm>
 #include <atomic>
@@ -19,6 +19,16 @@
 #include "numerics/codec.h"
 #include "plan/access.h"
 #include "plan/bind.h"
+
+namespace cohort::detail {
+
+/// As compare(), where what Load reads may be off by `slack`, relative to itself. For tests of the
+/// bounds.
+[[nodiscard]] Result<Comparison> compare_within(const Graph& graph, Sizes sizes,
+                                                NamedTensors inputs, NamedTensors got,
+                                                double slack) noexcept;
+
+}  // namespace cohort::detail
 
 namespace cohort {
 

@@ -147,7 +147,7 @@ struct OutputFields {
   int32_t scatter = kNone;
   int32_t slot = kNone;
   int64_t top_k = 1;
-  std::optional<Extent> rows;
+  std::optional<Extent> rows{};
   bool faulty = false;  ///< A handle or Dim in it is dead: there is a finding.
 };
 

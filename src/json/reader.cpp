@@ -184,8 +184,9 @@ class Reader : private ItemReader {
     const std::string_view port = dot == std::string::npos ? "" : text.substr(dot + 1);
     int64_t number = -1;
     const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    const bool plain = end.ec == std::errc() && digits[0] != '-' && end.ptr == digits.data() + digits.size() &&
-                       (digits.size() == 1 || digits[0] != '0');
+    const bool zero = digits.size() > 1 && digits[0] == '0';
+    const bool plain =
+        end.ec == std::errc() && end.ptr == digits.end() && digits[0] != '-' && !zero;
     if (!plain || number < 0 || number >= static_cast<int64_t>(g_.nodes.size())) {
       const bool forward = plain && number < static_cast<int64_t>(d_.nodes.size());
       fail(key, "E-REFERENCE",

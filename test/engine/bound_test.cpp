@@ -3,10 +3,20 @@
 #include <algorithm>
 #include <set>
 
-#include "compare.h"
+#include <cohort/compare.h>
+
 #include "engine/conformance.h"
 #include "ir/graph.h"
 #include "ir/op_record.h"
+
+namespace cohort::detail {
+
+// Stands in src/compare.cpp.
+[[nodiscard]] Result<Comparison> compare_within(const Graph& graph, Sizes sizes,
+                                                NamedTensors inputs, NamedTensors got,
+                                                double slack) noexcept;
+
+}  // namespace cohort::detail
 
 namespace cohort::test::conformance {
 namespace {
