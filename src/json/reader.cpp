@@ -1,6 +1,5 @@
 #include "json/reader.h"
 
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <string>
