@@ -34,7 +34,8 @@ void operator delete(void* p, size_t) noexcept { std::free(p); }
 #else
 
 // glibc lets a program replace malloc and names its own beneath; operator new calls malloc, and
-// free needs no replacement.
+// free needs no replacement. Hidden symbols of a program replace nothing in libstdc++.
+#pragma GCC visibility push(default)
 extern "C" {
 void* __libc_malloc(size_t bytes);
 void* __libc_calloc(size_t count, size_t bytes);
@@ -63,5 +64,6 @@ int posix_memalign(void** p, size_t alignment, size_t bytes) noexcept {
   return *p == nullptr ? 12 : 0;  // ENOMEM
 }
 }
+#pragma GCC visibility pop
 
 #endif
