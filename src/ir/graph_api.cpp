@@ -59,7 +59,9 @@ std::string_view Graph::tensor_symbol(int32_t i, int32_t d) const noexcept {
   const bool is_matrix = part.kind == ir::TensorPart::Kind::data && v.role != Role::groups &&
                          v.role != Role::weight_pointers;
   if (!is_matrix) return {};
-  const ir::Extents stored = ir::stored_shape(v);
+  const ir::Extents stored =
+      part.is_output ? ir::stored_shape(*graph_, graph_->outputs[static_cast<size_t>(part.index)])
+                     : ir::stored_shape(v);
   if (d >= stored.rank || stored[d].symbol == ir::kNone) return {};
   return graph_->symbols[static_cast<size_t>(stored[d].symbol)].name;
 }

@@ -39,6 +39,17 @@ TEST(TensorSymbol, NamesTheExtentsAsTheyStandInMemory) {
   EXPECT_EQ(symbol(g, "q", 1), "T");
 }
 
+TEST(TensorSymbol, OfAScatteredOutputIsThatOfItsOwnRows) {
+  Builder g("scattered");
+  Dim T = g.dynamic("T", 64);
+  Dim S = g.dynamic("S", 32);
+  auto y = g.add(Load{.x = g.input("x", {T, 8}, DType::f32)});
+  g.output("y", y, {.scatter = g.index("to", T), .rows = S});
+  const Graph graph = *std::move(g).finish();
+  EXPECT_EQ(symbol(graph, "y", 0), "S");
+  EXPECT_EQ(symbol(graph, "x", 0), "T");
+}
+
 TEST(TensorSymbol, IsEmptyWhereALayoutSaysTheExtentAndOutOfRange) {
   const Graph g = make();
   for (const char* name : {"x.scale", "w", "w.scale", "ends", "q.scale"}) {
