@@ -292,8 +292,9 @@ constexpr std::array kSamples{
 std::span<const Sample> samples() {
   static const std::vector<Sample> all = [] {
     std::vector<Sample> list(kSamples.begin(), kSamples.end());
-    const std::span<const Sample> products = product_samples();
-    list.insert(list.end(), products.begin(), products.end());
+    for (const std::span<const Sample> more : {product_samples(), layer_samples()}) {
+      list.insert(list.end(), more.begin(), more.end());
+    }
     return list;
   }();
   return all;

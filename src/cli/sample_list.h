@@ -17,5 +17,7 @@ struct Sample {
 [[nodiscard]] std::span<const Sample> samples();
 /// Those of products, gradients and combine; samples() has them too.
 [[nodiscard]] std::span<const Sample> product_samples();
+/// Those of whole layers; samples() has them too.
+[[nodiscard]] std::span<const Sample> layer_samples();
 
 }  // namespace cohort::cli

@@ -1,0 +1,69 @@
+// One call of a training step: a graph with memory of its own.
+#pragma once
+
+#include <cohort/cohort.h>
+#include <cohort/compare.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "host_memory.h"
+
+class Step {
+ public:
+  Step(const char* call, cohort::Result<cohort::Graph> graph, int64_t rows)
+      : call_(call),
+        graph_(sample::must(std::move(graph))),
+        rows_{{"T", rows}},
+        memory_(graph_, sample::must(cohort::make_plan(graph_, cohort::Device::cpu())),
+                cohort::Sizes(rows_)) {}
+
+  sample::HostMemory& memory() { return memory_; }
+  const sample::HostMemory& memory() const { return memory_; }
+
+  /// The tensor `name` is what another call has as `other`, scales too.
+  void take(const std::string& name, const Step& from, const std::string& other) {
+    for (const char* part : {"", ".scale"}) {
+      if (*part != 0 && !has(name + part)) continue;
+      std::memcpy(memory_.data(name + part), from.memory_.data(other + part),
+                  static_cast<size_t>(memory_.bytes(name + part)));
+    }
+  }
+
+  bool has(std::string_view name) const { return graph_.tensor_index(name) >= 0; }
+
+  /// Bytes of a tensor and of its scales.
+  int64_t bytes(const std::string& name) const {
+    return memory_.bytes(name) + (has(name + ".scale") ? memory_.bytes(name + ".scale") : 0);
+  }
+
+  /// Runs, and holds every element of every output to what the reference computes and the bound
+  /// that compare() derives: of use when another engine runs. Prints a line; false when one is
+  /// wrong.
+  bool run() {
+    memory_.run();
+    const cohort::Comparison c =
+        sample::must(cohort::compare(graph_, cohort::Sizes(rows_), memory_.tensors(), {}));
+    int64_t elements = 0;
+    double largest = 0;
+    for (int32_t i = 0; i < c.size(); ++i) {
+      elements += c[i].elements;
+      largest = std::max(largest, c[i].largest);
+    }
+    std::printf("  %-22s %7lld elements, largest error %.2f of its bound\n", call_,
+                static_cast<long long>(elements), largest);
+    if (!c.good()) std::printf("%s\n", std::string(c.text()).c_str());
+    return c.good();
+  }
+
+ private:
+  const char* call_;
+  cohort::Graph graph_;
+  cohort::Size rows_[1];
+  sample::HostMemory memory_;
+};
