@@ -52,7 +52,8 @@ static inline float tanh(float x) {
   // e^-2|x| - 1 without cancellation: near 0 the scale is 1.
   const double minus_one = (e.scale - 1.0) + e.scale * e.rest;
   const auto t = static_cast<float>(-minus_one / (2.0 + minus_one));
-  return bits_float(float_bits(t) | (float_bits(x) & 0x80000000));
+  // Where minus_one is 0, t is -0.
+  return bits_float((float_bits(t) & 0x7FFFFFFF) | (float_bits(x) & 0x80000000));
 }
 
 }  // namespace cohort::numerics

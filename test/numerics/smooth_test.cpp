@@ -51,6 +51,7 @@ TEST(Smooth, Edges) {
   EXPECT_EQ(numerics::tanh(-kInfinity), -1);
   EXPECT_EQ(numerics::tanh(kInfinity), 1);
   EXPECT_TRUE(std::signbit(numerics::tanh(-0.0f)));
+  EXPECT_FALSE(std::signbit(numerics::tanh(0.0f)));
   EXPECT_EQ(numerics::tanh(1e-40f), 1e-40f);
   EXPECT_TRUE(std::isnan(numerics::tanh(std::numeric_limits<float>::quiet_NaN())));
 }
