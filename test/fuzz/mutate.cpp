@@ -1,5 +1,6 @@
 #include "fuzz/mutate.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <vector>
@@ -35,6 +36,23 @@ const std::vector<std::string>& words() {
         }
       }
     }
+    return list;
+  }();
+  return all;
+}
+
+// "" as often as all named results together, ".row", ".dprob" and the like of every op.
+const std::vector<std::string>& ports() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> list;
+    for (const ir::OpRecord* op : ir::all_ops()) {
+      for (const ir::ResultRecord& r : op->results) {
+        const std::string port = "." + std::string(r.name);
+        const bool is_new = std::find(list.begin(), list.end(), port) == list.end();
+        if (port != "." && is_new) list.push_back(port);
+      }
+    }
+    list.resize(2 * list.size());
     return list;
   }();
   return all;
@@ -195,8 +213,7 @@ Mutator::Json Mutator::any_reference(const Json& graph) {
     return i.is_object() && i.contains("name") ? i["name"] : Json("x");
   }
   const size_t count = nodes != graph.end() && nodes->is_array() ? nodes->size() : 0;
-  constexpr std::array kPorts{"", "", "", ".row", ".col", ".dprob"};
-  return "%" + std::to_string(below(count + 1)) + kPorts[below(kPorts.size())];
+  return "%" + std::to_string(below(count + 1)) + ports()[below(ports().size())];
 }
 
 const Mutator::Json* Mutator::same_key(const std::string& key, const Json& graph) {

@@ -78,12 +78,17 @@ std::string extents_problem(const ir::Graph& g) {
   return {};
 }
 
-// Memory for all tensors of a graph. What pointers point to is one zeroed block that is large
-// enough for each matrix.
+// Where pointers point to: a matrix of a small graph has less than 2^20 elements of 4 bytes.
+void* block_of_any_matrix(bool is_output) {
+  alignas(4096) static std::byte blocks[2][4 << 20];
+  return blocks[is_output ? 1 : 0];
+}
+
+// Memory for all tensors of a graph.
 class Arena {
  public:
   Arena(const Graph& graph, const Plan& plan, Sizes sizes, uint64_t seed, int64_t rows)
-      : random_(seed), block_(2 * kMostBytes) {
+      : random_(seed) {
     const ir::Graph& g = *detail::Access::graph(graph);
     for (int32_t i = 0; i < graph.tensor_count() && good_; ++i) {
       const Result<TensorInfo> info = plan.tensor(i, graph, sizes);
@@ -129,19 +134,20 @@ class Arena {
   void fill(const ir::Graph& g, int32_t index, const TensorView& v, int64_t bytes, int64_t rows) {
     const ir::TensorPart& part = g.tensors[static_cast<size_t>(index)];
     if (bytes == 0) return;
+    const auto number = static_cast<size_t>(part.index);
+    const bool is_discrete =
+        part.is_output ? g.outputs[number].discrete
+                       : value_of(g, g.inputs[number].value).role == Role::weight_pointers;
+    if (is_discrete) {
+      void* const to = block_of_any_matrix(part.is_output);
+      for (int64_t e = 0; e < v.shape[0]; ++e) std::memcpy(static_cast<void**>(v.data) + e, &to, 8);
+      return;
+    }
     if (part.is_output) {
       std::memset(v.data, 0xA5, static_cast<size_t>(bytes));
       return;
     }
-    const ir::Value& value = value_of(g, g.inputs[static_cast<size_t>(part.index)].value);
-    if (value.role == Role::weight_pointers) {
-      auto at = reinterpret_cast<uintptr_t>(block_.data());
-      at = (at + 4095) / 4096 * 4096;
-      for (int64_t e = 0; e < v.shape[0]; ++e) {
-        static_cast<int64_t*>(v.data)[e] = static_cast<int64_t>(at);
-      }
-      return;
-    }
+    const ir::Value& value = value_of(g, g.inputs[number].value);
     if (value.role == Role::groups) {
       std::memset(v.data, 0, static_cast<size_t>(bytes));
       const bool is_last = value.form != GroupForm::starts && value.form != GroupForm::slots;
@@ -158,7 +164,6 @@ class Arena {
   }
 
   std::mt19937_64 random_;
-  std::vector<std::byte> block_;
   std::vector<Buffer> buffers_;
   bool good_ = true;
 };
