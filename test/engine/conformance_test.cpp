@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <map>
 
-#include "engine/conformance.h"
+#include "engine/run_case.h"
 #include "ir/graph.h"
 #include "ir/op_record.h"
 
@@ -25,47 +25,12 @@ const std::vector<Runner>& runners() {
   return all;
 }
 
-// A described case, ready to be filled and run.
-struct Prepared {
-  Prepared(const Entry& e, Situation s) : made(e.op, e.name, s) { e.describe(made); }
-  Case made;
-};
-
-std::vector<Size> sizes_of(const Case& c) {
-  if (!c.uses_tokens()) return {};
-  return {{"T", c.tokens()->rows}};
-}
-
 // Plans, fills, runs and checks; `spoil` may change the outputs before the check.
 Outcome run(const Runner& runner, Case& c, const Graph& graph, std::string& failure,
             const std::function<void(Tensors&)>& spoil = {}) {
   const Result<Plan> plan = make_plan(graph, runner.device, {.engine = runner.engine});
   if (!plan) return Outcome::declined;
-  const std::vector<Size> sizes = sizes_of(c);
-  Tensors tensors(graph, *plan, sizes);
-  c.fill(tensors);
-  std::map<std::string, std::vector<uint8_t>> before;
-  for (int32_t i = 0; i < graph.tensor_count(); ++i) {
-    const std::string name(graph.tensor_name(i));
-    if (!tensors.infos()[static_cast<size_t>(i)].is_output) before[name] = tensors.raw(name);
-  }
-  const Result<Execution> execution = plan->bind(graph, sizes, tensors.all());
-  if (!execution) {
-    failure = execution.findings().text();
-    return Outcome::done;
-  }
-  Workspace workspace(execution->workspace_bytes());
-  const Status status = execution->run(workspace.data());
-  if (!status) {
-    failure = status.findings().text();
-    return Outcome::done;
-  }
-  for (const auto& [name, bytes] : before) {
-    if (tensors.raw(name) != bytes) failure = "input " + name + " was written";
-  }
-  if (!tensors.guards_hold()) failure = "memory beside the tensors was written";
-  if (spoil) spoil(tensors);
-  if (failure.empty()) failure = c.check(tensors, graph);
+  failure = run_case(c, graph, *plan, {.spoil = spoil});
   return Outcome::done;
 }
 

@@ -83,7 +83,10 @@ inline Near sigmoid(Near x) {
 /// max and min keep a NaN of either side.
 inline Near max(Near a, Near b) {
   if (std::isnan(a.v) || std::isnan(b.v)) return std::numeric_limits<double>::quiet_NaN();
-  return {std::max(a.v, b.v), std::max(a.e, b.e)};
+  const double v = std::max(a.v, b.v);
+  if (!std::isfinite(v)) return {v, std::max(a.e, b.e)};
+  // What is certainly the smaller one has no part in the error.
+  return {v, std::max(std::max(a.v + a.e, b.v + b.e) - v, v - std::max(a.v - a.e, b.v - b.e))};
 }
 inline Near min(Near a, Near b) { return -max(-a, -b); }
 inline Near abs(Near a) { return {std::fabs(a.v), a.e}; }
