@@ -80,7 +80,7 @@ bool output_agrees(const PlainLayer& layer, const std::vector<float>& o) {
 bool check(PlainLayer& layer, const sample::HostMemory& f, const sample::HostMemory& b) {
   const int64_t tokens = layer.shape.tokens;
   std::printf("against the layer in f64, with a loss over %lld of the %lld tokens:\n",
-              static_cast<long long>((tokens - 1) / layer.every + 1),
+              static_cast<long long>(tokens - 1) / layer.every + 1,
               static_cast<long long>(tokens));
   const auto f32 = [&](const char* name, size_t count) { return read(b, name, DType::f32, count); };
   bool good = output_agrees(layer, read(f, "o", DType::bf16, layer.x.size()));

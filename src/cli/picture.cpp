@@ -33,6 +33,11 @@ bool is_usual(const std::string& key, const Json& value) {
                            {"col_layout", "per_group"},
                            {"col_storage", "as_rows"},
                            {"b_major", "k"},
+                           {"acc_round", "none"},
+                           {"direction", "fwd"},
+                           {"swapped", false},
+                           {"lower_clip", 0},
+                           {"slope", 0},
                            {"norm", 1}};
   if (value.is_null()) return true;
   const auto it = kUsual.find(key);
@@ -68,7 +73,12 @@ PictureNode node(const Graph& graph, const Json& j, int64_t number, const Json& 
       p.attributes.push_back(key + " " + text_of(value));
     }
   }
-  p.result = result_text(graph, number, 0);
+  for (int32_t port = 0; port < graph.result_count(number); ++port) {
+    const std::string name(graph.result(number, port).port);
+    p.results.push_back({"%" + std::to_string(number) + (name.empty() ? "" : "." + name),
+                         result_text(graph, number, port)});
+  }
+  p.result = p.results.front().shape;
   return p;
 }
 

@@ -21,12 +21,18 @@ struct PictureInput {
   std::string type;   ///< "mxfp8_e4m3 [T, 4096]"
   std::string extra;  ///< "ends", "tiled_128x4", ...
 };
+/// A result of an op: how it is referred to ("%2.act_out") and its shape.
+struct PictureResult {
+  std::string reference;
+  std::string shape;
+};
 struct PictureNode {
   std::string op;
   std::string in;                        ///< "%3" or empty.
   std::vector<PictureOperand> operands;  ///< Without `in`.
   std::vector<std::string> attributes;   ///< "axes both": those that are not at their default.
-  std::string result;                    ///< "[T, 2048]"
+  std::string result;                    ///< "[T, 2048]"; of the first one, if there are several.
+  std::vector<PictureResult> results;    ///< All of them.
   bool is_root = false;
 };
 struct PictureOutput {

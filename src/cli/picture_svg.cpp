@@ -1,5 +1,5 @@
 // The graph as SVG: a row for each op, the chain down the middle, operands from the left, outputs
-// to the right.
+// to the right, and between those the values that ops farther down read.
 #include <algorithm>
 #include <map>
 
@@ -14,7 +14,10 @@ constexpr int kNodeWidth = 270;
 constexpr int kOutputWidth = 230;
 constexpr int kGap = 100;
 constexpr int kSmall = 42;  // height of an input or output box
+constexpr int kStep = 50;   // from one to the next
 constexpr int kTop = 70;
+constexpr int kLane = 14;  // between two wires that run down
+constexpr int kPort = 22;  // between two wires at one op
 
 std::string escaped(std::string_view text) {
   std::string s;
@@ -52,141 +55,235 @@ struct Drawing {
     boxes += "<text x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\" class=\"" +
              style + "\">" + escaped(t) + "</text>\n";
   }
+  void line(const std::string& d) { lines += "<path d=\"" + d + "\" class=\"l\"/>\n"; }
   void path(const std::string& d) {
     lines += "<path d=\"" + d + "\" class=\"l\" marker-end=\"url(#a)\"/>\n";
-  }
-  void label(int x, int y, std::string_view t) {
-    lines += "<text x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\" class=\"e\">" +
-             escaped(t) + "</text>\n";
   }
 };
 
 std::string point(int x, int y) { return std::to_string(x) + " " + std::to_string(y); }
 
+// What reaches past the next row goes down a lane to the right of the ops; a value has one lane,
+// however many read it.
+struct Wire {
+  size_t from = 0;            // row
+  std::vector<size_t> to;     // rows, ascending
+  std::vector<int> arrivals;  // heights
+  int begin = 0;              // height
+  int lane = 0;
+};
+
+// Where an op stands and what stands beside it.
+struct Row {
+  int y = 0;
+  int height = 0;
+  std::vector<const PictureOperand*> inputs;
+  std::vector<const PictureOutput*> outputs;
+  int arriving = 0;  // wires
+  int leaving = 0;   // wires
+};
+
 class Painter {
  public:
-  explicit Painter(const Picture& picture) : p_(picture) {
+  explicit Painter(const Picture& picture) : p_(picture), rows_(picture.nodes.size()) {
     for (const PictureInput& i : p_.inputs) inputs_.emplace(i.name, &i);
+    for (const PictureNode& n : p_.nodes) {
+      for (const PictureResult& r : n.results) shapes_[r.reference] = r.shape;
+    }
+    collect();
+    place();
+    choose_lanes();
   }
 
   std::string paint() {
-    int y = kTop;
-    for (size_t n = 0; n < p_.nodes.size(); ++n) y = row(n, y);
-    const int width = kNodeX + kNodeWidth + kGap + kOutputWidth + 30;
+    for (size_t n = 0; n < rows_.size(); ++n) draw(n);
+    for (const auto& [reference, wire] : wires_) draw(reference, wire);
+    const int height = rows_.empty() ? kTop : rows_.back().y + rows_.back().height + 30;
+    const int width = output_x() + kOutputWidth + 30;
+    std::string dims;
+    for (const std::string& d : p_.dims) dims += (dims.empty() ? "" : ", ") + d;
     std::string s =
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(width) +
-        "\" height=\"" + std::to_string(y + 10) + "\" viewBox=\"0 0 " + point(width, y + 10) +
+        "\" height=\"" + std::to_string(height) + "\" viewBox=\"0 0 " + point(width, height) +
         "\">\n<style>text{font-family:Helvetica,Arial,sans-serif}.t{font-size:20px;"
         "font-weight:bold}.o{font-size:15px;font-weight:bold}.n{font-size:14px;"
-        "font-weight:bold}.d{font-size:12px;fill:#444}.e{font-size:12px;fill:#555}"
-        ".l{fill:none;stroke:#666;stroke-width:1.5}</style>\n"
+        "font-weight:bold}.d{font-size:12px;fill:#444}.e,.r{font-size:12px;fill:#555}"
+        ".r{text-anchor:end}.l{fill:none;stroke:#666;stroke-width:1.5}</style>\n"
         "<defs><marker id=\"a\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" "
         "markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" "
         "fill=\"#666\"/></marker></defs>\n"
         "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
-    std::string title = p_.name;
-    std::string dims;
-    for (const std::string& d : p_.dims) dims += (dims.empty() ? "" : ", ") + d;
-    s += "<text x=\"20\" y=\"36\" class=\"t\">" + escaped(title) + "</text>\n";
+    s += "<text x=\"20\" y=\"36\" class=\"t\">" + escaped(p_.name) + "</text>\n";
     s += "<text x=\"20\" y=\"56\" class=\"d\">" + escaped(dims) + "</text>\n";
-    return s + d_.lines + d_.boxes + "</svg>\n";
+    return s + d_.boxes + d_.lines + "</svg>\n";
   }
 
  private:
   static constexpr int kNodeX = 20 + kInputWidth + kGap;
+  static constexpr int kRight = kNodeX + kNodeWidth;
 
-  // Draws op n at height y; returns the height of the next row.
-  int row(size_t n, int y) {
+  int output_x() const { return kRight + std::max(kGap, 40 + kLane * lanes_); }
+
+  static size_t producer(const std::string& reference) { return std::stoul(reference.substr(1)); }
+
+  // Which inputs, outputs and wires each row has.
+  void collect() {
+    for (size_t n = 0; n < rows_.size(); ++n) {
+      const PictureNode& node = p_.nodes[n];
+      for (const PictureOperand& o : node.operands) {
+        if (inputs_.contains(o.reference)) {
+          rows_[n].inputs.push_back(&o);
+        } else {
+          reach(o.reference, n);
+        }
+      }
+      if (!node.is_root) reach(node.in, n);
+    }
+    for (const PictureOutput& o : p_.outputs) rows_[producer(o.value)].outputs.push_back(&o);
+  }
+
+  void reach(const std::string& reference, size_t n) {
+    const size_t from = producer(reference);
+    if (from + 1 == n) return;
+    Wire& wire = wires_[reference];
+    if (wire.to.empty()) {
+      wire.from = from;
+      ++rows_[from].leaving;
+    }
+    wire.to.push_back(n);
+    ++rows_[n].arriving;
+  }
+
+  // Outputs leave below the wires that arrive.
+  static int beside(const Row& row) { return std::max(0, kPort * row.arriving - 10); }
+
+  // As tall as what stands beside it, so that arrows run straight.
+  void place() {
+    int y = kTop;
+    for (size_t n = 0; n < rows_.size(); ++n) {
+      Row& row = rows_[n];
+      const int side = std::max(kStep * static_cast<int>(row.inputs.size()),
+                                beside(row) + kStep * static_cast<int>(row.outputs.size()));
+      const auto attributes = static_cast<int>(p_.nodes[n].attributes.size());
+      row.y = y;
+      row.height = std::max({34 + 16 * attributes, side - (kStep - kSmall),
+                             14 + kPort * (row.arriving + row.leaving)});
+      y += row.height + 40;
+    }
+  }
+
+  // The first lane that is free from a value's row to the last one that reads it.
+  void choose_lanes() {
+    std::vector<Wire*> order;
+    for (auto& [reference, wire] : wires_) order.push_back(&wire);
+    std::stable_sort(order.begin(), order.end(),
+                     [](const Wire* a, const Wire* b) { return a->from < b->from; });
+    std::vector<int> left(rows_.size(), 0);
+    std::vector<int> arrived(rows_.size(), 0);
+    std::vector<int> free_from;  // of each lane
+    for (Wire* w : order) {
+      const Row& row = rows_[w->from];
+      w->begin = row.y + row.height - 9 - kPort * left[w->from]++;
+      for (size_t n : w->to) w->arrivals.push_back(rows_[n].y + 9 + kPort * arrived[n]++);
+      const auto lane =
+          std::find_if(free_from.begin(), free_from.end(), [w](int end) { return end < w->begin; });
+      w->lane = static_cast<int>(lane - free_from.begin());
+      if (lane == free_from.end()) free_from.push_back(0);
+      free_from[static_cast<size_t>(w->lane)] = w->arrivals.back();
+    }
+    lanes_ = static_cast<int>(free_from.size());
+  }
+
+  void draw(size_t n) {
     const PictureNode& node = p_.nodes[n];
-    const auto attributes = static_cast<int>(node.attributes.size());
-    const auto outputs = outputs_of(n);
-    std::vector<const PictureOperand*> sides;
-    for (const PictureOperand& o : node.operands) {
-      if (inputs_.contains(o.reference)) sides.push_back(&o);
-    }
-    // As tall as what stands beside it, so that arrows run straight.
-    const int side = static_cast<int>(std::max(sides.size(), outputs.size()));
-    const int height = std::max(34 + 16 * attributes, side * (kSmall + 8) - 8);
-    d_.box(kNodeX, y, kNodeWidth, height, node.is_root ? "#dbe9ff" : "#f1f1f1",
+    const Row& row = rows_[n];
+    d_.box(kNodeX, row.y, kNodeWidth, row.height, node.is_root ? "#dbe9ff" : "#f1f1f1",
            node.is_root ? "#3b6fc4" : "#888");
-    d_.text(kNodeX + 12, y + 22, "%" + std::to_string(n) + "  " + node.op, "o");
-    for (int i = 0; i < attributes; ++i) {
-      d_.text(kNodeX + 12, y + 40 + 16 * i, clipped(node.attributes[static_cast<size_t>(i)], 40),
-              "d");
+    d_.text(kNodeX + 12, row.y + 22, "%" + std::to_string(n) + "  " + node.op, "o");
+    int line = row.y + 40;
+    for (const std::string& a : node.attributes) {
+      d_.text(kNodeX + 12, line, clipped(a, 40), "d");
+      line += 16;
     }
-    int at = y;
-    for (const PictureOperand* o : sides) {
-      input(*o, at, y, height);
-      at += kSmall + 8;
+    int at = row.y;
+    for (const PictureOperand* o : row.inputs) {
+      input(*o, at, row);
+      at += kStep;
     }
+    at = row.y + beside(row);
+    for (const PictureOutput* o : row.outputs) {
+      output(*o, at, row);
+      at += kStep;
+    }
+    if (!node.is_root) down(node.in, "", n);
     for (const PictureOperand& o : node.operands) {
-      if (!inputs_.contains(o.reference)) wire(o.reference, o.field, n, y);
+      if (!inputs_.contains(o.reference)) down(o.reference, o.field, n);
     }
-    if (!node.is_root) wire(node.in, "", n, y);
-    at = y;
-    for (const PictureOutput* o : outputs) {
-      output(*o, at, y, height);
-      at += kSmall + 8;
-    }
-    tops_.push_back(y);
-    bottoms_.push_back(y + height);
-    return y + height + 40;
   }
 
-  std::vector<const PictureOutput*> outputs_of(size_t n) const {
-    const std::string name = "%" + std::to_string(n);
-    std::vector<const PictureOutput*> all;
-    for (const PictureOutput& o : p_.outputs) {
-      if (o.value == name || o.value.rfind(name + ".", 0) == 0) all.push_back(&o);
-    }
-    return all;
-  }
-
-  void input(const PictureOperand& o, int y, int node_y, int node_height) {
+  void input(const PictureOperand& o, int y, const Row& row) {
     const PictureInput& i = *inputs_.at(o.reference);
     d_.box(20, y, kInputWidth, kSmall, "#fff6d9", "#c8a438");
     d_.text(30, y + 17, clipped(i.name, 28), "n");
     d_.text(30, y + 34, clipped(i.type + (i.extra.empty() ? "" : "  " + i.extra), 50), "d");
     const int from = y + kSmall / 2;
-    const int to = std::clamp(from, node_y + 8, node_y + node_height - 8);
+    const int to = std::clamp(from, row.y + 8, row.y + row.height - 8);
     d_.path("M" + point(20 + kInputWidth, from) + "L" + point(kNodeX, to));
-    d_.label(20 + kInputWidth + 6, from - 5, o.field);
+    d_.text(20 + kInputWidth + 6, from - 5, o.field, "e");
   }
 
-  void output(const PictureOutput& o, int y, int node_y, int node_height) {
-    const int x = kNodeX + kNodeWidth + kGap;
+  void output(const PictureOutput& o, int y, const Row& row) {
+    const int x = output_x();
     d_.box(x, y, kOutputWidth, kSmall, "#dff5df", "#4a9a4a");
     d_.text(x + 10, y + 17, clipped(o.name, 24), "n");
     d_.text(x + 10, y + 34, clipped(o.type + (o.extra.empty() ? "" : "  " + o.extra), 36), "d");
     const int to = y + kSmall / 2;
-    const int from = std::clamp(to, node_y + 8, node_y + node_height - 8);
-    d_.path("M" + point(kNodeX + kNodeWidth, from) + "L" + point(x, to));
-    const size_t dot = o.value.find('.');
-    if (dot != std::string::npos) d_.label(x - 34, to - 5, o.value.substr(dot + 1));
+    const int from = std::clamp(to, row.y + 8, row.y + row.height - 8);
+    d_.path("M" + point(kRight, from) + "L" + point(x, to));
+    port(o.value, from);
   }
 
-  // An arrow from an earlier op: straight down from the row above, else around the right side.
-  void wire(const std::string& reference, const std::string& field, size_t n, int y) {
-    const size_t from = std::stoul(reference.substr(1));
-    const std::string& shape = p_.nodes[from].result;
-    if (from + 1 == n) {
-      const int x = kNodeX + kNodeWidth / 2 + (field.empty() ? 0 : 40);
-      d_.path("M" + point(x, bottoms_[from]) + "L" + point(x, y));
-      d_.label(x + 8, y - 14, field.empty() ? shape : field);
-      return;
+  // The name of a result that has one, inside the op where it leaves.
+  void port(const std::string& reference, int y) {
+    const size_t dot = reference.find('.');
+    if (dot != std::string::npos) d_.text(kRight - 8, y + 4, reference.substr(dot + 1), "r");
+  }
+
+  static std::string joined(const std::string& field, const std::string& shape) {
+    return field.empty() ? shape : field + " " + shape;
+  }
+
+  // From the row above, straight down.
+  void down(const std::string& reference, const std::string& field, size_t n) {
+    if (producer(reference) + 1 != n) return;
+    const int x = kNodeX + kNodeWidth / 2 + (field.empty() ? 0 : 40);
+    d_.path("M" + point(x, rows_[n - 1].y + rows_[n - 1].height) + "L" + point(x, rows_[n].y));
+    d_.text(x + 8, rows_[n].y - 14, joined(field, shapes_[reference]), "e");
+  }
+
+  void draw(const std::string& reference, const Wire& wire) {
+    const int x = kRight + 24 + kLane * wire.lane;
+    port(reference, wire.begin);
+    d_.line("M" + point(kRight, wire.begin) + "L" + point(x, wire.begin) + "L" +
+            point(x, wire.arrivals.back()));
+    for (size_t i = 0; i < wire.to.size(); ++i) {
+      const int y = wire.arrivals[i];
+      d_.path("M" + point(x, y) + "L" + point(kRight, y));
+      std::string field;
+      for (const PictureOperand& o : p_.nodes[wire.to[i]].operands) {
+        if (o.reference == reference) field = o.field;
+      }
+      d_.text(kRight - 8, y + 4, joined(field, shapes_[reference]), "r");
     }
-    const int x = kNodeX + kNodeWidth;
-    const int out = x + 18 + 6 * static_cast<int>(n % 5);
-    d_.path("M" + point(x, bottoms_[from] - 10) + "L" + point(out, bottoms_[from] - 10) + "L" +
-            point(out, y + 8) + "L" + point(x, y + 8));
-    d_.label(out + 5, y - 4, field.empty() ? shape : field + " " + shape);
   }
 
   const Picture& p_;
   std::map<std::string, const PictureInput*> inputs_;
+  std::map<std::string, std::string> shapes_;
+  std::vector<Row> rows_;
+  std::map<std::string, Wire> wires_;  // by the value that they carry
+  int lanes_ = 0;
   Drawing d_;
-  std::vector<int> tops_;
-  std::vector<int> bottoms_;
 };
 
 }  // namespace
