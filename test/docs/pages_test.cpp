@@ -135,6 +135,14 @@ TEST(OpPages, EveryPageHasAnOp) {
   }
 }
 
+TEST(OpPages, ReadmeLeadsToEach) {
+  const std::string readme = read(kRoot / "README.md");
+  for (const OpRecord* op : cohort::ir::all_ops()) {
+    EXPECT_NE(readme.find("](docs/ops/" + std::string(op->name) + ".md)"), std::string::npos)
+        << op->name;
+  }
+}
+
 TEST(Errors, PageHasExactlyTheCodesOfTheSource) {
   std::set<std::string> emitted;
   for (const char* folder : {"src", "include"}) {
