@@ -110,6 +110,22 @@ def compile_row(runs):
                ours[0] <= theirs[0] and ours[1] <= compile_cost.PEAK_LIMIT)
 
 
+def layer_row(build, runs):
+    """Sample 05 at its figure's size: forward and backward, each timed once a run."""
+    path = build / "bin" / "sample_05_moe_layer"
+    print(f"running {path.name}", file=sys.stderr, flush=True)
+    seconds = []
+    for _ in range(runs):
+        said = output_of(str(path), "--tokens", "4096", "--d", "1024", "--n", "512",
+                         "--experts", "16", "--top-k", "4")
+        forward, backward = re.search(r"forward (\S+) s, backward (\S+) s", said).groups()
+        seconds.append(float(forward) + float(backward))
+    middle = statistics.median(seconds)
+    return Row("bf16 layer of sample 05, forward + backward: T 4096, d 1024, n 512, 16 experts, "
+               "top 4", "20 s", f"{time_text(middle)}, best {time_text(min(seconds))}",
+               middle <= 20)
+
+
 def table(r, compile_runs):
     fc1 = "engine.fc1_4096"
     return [
@@ -206,6 +222,7 @@ def main():
         parser.error("figures of --quick are none to keep")
     where = environment(args.build, os.getloadavg()[0])
     rows = table(run_programs(args.build, args.quick), 1 if args.quick else 15)
+    rows.append(layer_row(args.build, 1 if args.quick else 3))
     print(where)
     print(f"medians of {REPETITIONS} runs; load {os.getloadavg()[0]:.1f} at the end\n")
     width = max(len(row.what) for row in rows)
