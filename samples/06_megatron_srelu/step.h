@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -30,6 +31,10 @@ class Step {
   void take(const std::string& name, const Step& from, const std::string& other) {
     for (const char* part : {"", ".scale"}) {
       if (*part != 0 && !has(name + part)) continue;
+      if (memory_.bytes(name + part) != from.memory_.bytes(other + part)) {
+        std::printf("'%s' and '%s' differ in size\n", name.c_str(), other.c_str());
+        std::exit(1);
+      }
       std::memcpy(memory_.data(name + part), from.memory_.data(other + part),
                   static_cast<size_t>(memory_.bytes(name + part)));
     }

@@ -6,8 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <random>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,9 +38,13 @@ inline std::vector<float> read(const HostMemory& memory, std::string_view name, 
   return values;
 }
 
-/// The bytes of `from`, which has the type and extents of the tensor.
+/// The bytes of `from`, which has the type and extents of the tensor; ends the program otherwise.
 template <class T>
 void copy(const HostMemory& memory, std::string_view name, const std::vector<T>& from) {
+  if (static_cast<int64_t>(from.size() * sizeof(T)) != memory.bytes(name)) {
+    std::printf("'%s' has another size\n", std::string(name).c_str());
+    std::exit(1);
+  }
   std::memcpy(memory.data(name), from.data(), from.size() * sizeof(T));
 }
 

@@ -120,11 +120,12 @@ Result<Graph> srelu_dgrad() {
 
 constexpr std::array kSamples{
     Sample{"layer_forward", "a bf16 layer: gather, FC1, SwiGLU, FC2, combine", layer_forward},
-    Sample{"layer_backward", "its gradients, from x and the pre-activation alone", layer_backward},
-    Sample{"srelu_fc1", "MXFP8 training step: FC1, bias, squared ReLU, gate", srelu_fc1},
-    Sample{"srelu_fc2", "the same step: FC2, bias scaled by the gate", srelu_fc2},
-    Sample{"srelu_wgrad", "the same step: MXFP8 columns, added to an f32 gradient", srelu_wgrad},
-    Sample{"srelu_dgrad", "the same step: gradient of tokens, weight along columns", srelu_dgrad},
+    Sample{"layer_backward", "gradients of that layer, from x and the pre-activation alone",
+           layer_backward},
+    Sample{"srelu_fc1", "MXFP8 training, FC1: bias, squared ReLU, gate, both axes", srelu_fc1},
+    Sample{"srelu_fc2", "MXFP8 training, FC2: bias scaled by the gate", srelu_fc2},
+    Sample{"srelu_wgrad", "MXFP8 training: gradient of a weight, added to f32", srelu_wgrad},
+    Sample{"srelu_dgrad", "MXFP8 training: gradient of tokens, weight along columns", srelu_dgrad},
 };
 
 }  // namespace

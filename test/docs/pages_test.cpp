@@ -187,6 +187,27 @@ TEST(KnownGaps, ListEveryOpWithItsState) {
   }
 }
 
+// FC1 is (n, d), or (2 n, d) with a gate; FC2 is (d, n).
+TEST(Models, ShapesOfTheTableFitTogether) {
+  const std::string table = section(read(kRoot / "docs/from_a_model.md"), "Shapes");
+  const std::regex row(
+      "^\\| [^|]+ \\| (\\d+) \\| (\\d+) \\| [^|]+ \\| (\\d+), (\\d+)( \\(no gate\\))? \\| "
+      "(\\d+), (\\d+) \\|$",
+      std::regex::multiline);
+  int rows = 0;
+  for (std::sregex_iterator i(table.begin(), table.end(), row), end; i != end; ++i) {
+    const auto number = [&i](size_t group) { return std::stol((*i)[group]); };
+    const long d = number(1), n = number(2);
+    EXPECT_EQ(number(3), (*i)[5].matched ? n : 2 * n) << (*i)[0];
+    EXPECT_EQ(number(4), d) << (*i)[0];
+    EXPECT_EQ(number(6), d) << (*i)[0];
+    EXPECT_EQ(number(7), n) << (*i)[0];
+    EXPECT_EQ(d % 8, 0) << (*i)[0];
+    ++rows;
+  }
+  EXPECT_EQ(rows + 2, static_cast<int>(matches(table, "^(\\|.*)$").size()));  // head and rule
+}
+
 TEST(Links, LeadToFiles) {
   std::vector<fs::path> pages{kRoot / "README.md"};
   for (const auto& entry : fs::recursive_directory_iterator(kRoot / "docs")) {
