@@ -28,10 +28,14 @@ struct RunOptions {
 /// run at once.
 class COHORT_API Execution {
  public:
-  /// Takes the other's binding.
-  Execution(Execution&& other) noexcept : data_(other.data_) { other.data_ = nullptr; }
+  /// Takes the other's binding, whose functions say E-HANDLE from then on.
+  Execution(Execution&& other) noexcept : data_(other.data_), copy_failed_(other.copy_failed_) {
+    other.data_ = nullptr;
+    other.copy_failed_ = false;
+  }
   Execution& operator=(Execution&& other) noexcept;  ///< Takes the other's binding.
-  Execution(const Execution& other) noexcept;        ///< A second, independent binding.
+  /// A second, independent binding. When memory runs out, its functions say E-MEMORY.
+  Execution(const Execution& other) noexcept;
   ~Execution();
 
   /// Runs. `workspace`: workspace_bytes() bytes, 256-byte aligned, any content; null when 0. The
@@ -48,7 +52,9 @@ class COHORT_API Execution {
  private:
   friend struct detail::PlanAccess;
   explicit Execution(plan::ExecutionData* data) noexcept : data_(data) {}
+  [[nodiscard]] Findings nothing_bound() const noexcept;
   plan::ExecutionData* data_;
+  bool copy_failed_ = false;  // memory ran out
 };
 
 }  // namespace cohort

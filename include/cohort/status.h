@@ -169,7 +169,8 @@ class [[nodiscard]] Result<void> {
 /// Success, or every finding.
 using Status = Result<void>;
 
-/// Receives one line of the library's log. `level`: 0 error, 1 warning, 2 information.
+/// Receives the library's log: how each plan was found or made, and why one was refused. `level`: 1
+/// warning, 2 information. A text may have several lines.
 using LogFunction = void (*)(int level, std::string_view line, void* user);
 
 /// Installs the receiver of log lines for this process; nullptr (the default) logs nothing.

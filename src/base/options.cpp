@@ -11,12 +11,23 @@ namespace cohort::base {
 const Options& options() {
   static const Options all = [] {
     Options o;
-    if (const char* isa = std::getenv("COHORT_ISA"); isa != nullptr) o.isa = isa;
-    if (const char* threads = std::getenv("COHORT_THREADS"); threads != nullptr) {
+    if (const char* isa = std::getenv("COHORT_ISA"); isa != nullptr && *isa != 0) {
+      o.isa = isa;
+      if (o.isa != "v1" && o.isa != "v3" && o.isa != "v4") {
+        o.fault = "COHORT_ISA: wanted v1, v3 or v4, got " + o.isa.substr(0, 64);
+      }
+    }
+    if (const char* threads = std::getenv("COHORT_THREADS"); threads != nullptr && *threads != 0) {
       const std::string_view text(threads);
       int32_t n = 0;
       const auto end = std::from_chars(text.data(), text.data() + text.size(), n);
-      if (end.ec == std::errc() && n > 0 && n <= 4096) o.threads = n;
+      const bool is_whole = end.ec == std::errc() && end.ptr == text.data() + text.size();
+      if (is_whole && n > 0 && n <= 4096) {
+        o.threads = n;
+      } else {
+        o.fault += o.fault.empty() ? "" : "; ";
+        o.fault += "COHORT_THREADS: wanted 1 .. 4096, got " + std::string(text.substr(0, 64));
+      }
     }
     return o;
   }();

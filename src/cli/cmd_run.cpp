@@ -189,7 +189,7 @@ int run(const Common& common, const RunArguments& a) {
   options.engine = a.engine;
   const Plan plan = value_of(make_plan(graph, device, options));
   std::optional<TensorFile> file;
-  if (!a.random) file = value_of(TensorFile::read(a.inputs));
+  if (!a.random) file = value_of(TensorFile::open(a.inputs));
   RunMemory memory(graph, plan,
                    infer_sizes(Json::parse(graph.json()), file ? &*file : nullptr, a.sizes));
   const auto fill = [&](RunMemory& m) {
@@ -204,7 +204,7 @@ int run(const Common& common, const RunArguments& a) {
   if (a.results.empty()) {
     seconds = execute(graph, plan, memory);
   } else {
-    memory.load_outputs(value_of(TensorFile::read(a.results)));
+    memory.load_outputs(value_of(TensorFile::open(a.results)));
   }
   Compared compared;
   if (!a.compare.empty()) compared = compare_with_reference(graph, memory, fill);

@@ -113,6 +113,20 @@ void print(std::string_view text) {
   }
 }
 
+std::string shown(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string s;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7F) {
+      s += c;
+    } else {
+      s.append("\\x").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
+    }
+  }
+  return s;
+}
+
 std::string quoted(std::string_view argument) {
   const bool plain = !argument.empty() && argument.find_first_not_of(
                                               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXY"

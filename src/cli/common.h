@@ -57,6 +57,9 @@ T value_of(Result<T> result) {
 /// Writes to standard output, and notices when nobody reads it. Throws Stop.
 void print(std::string_view text);
 
+/// A name of a file's as a terminal can show it: control characters, line ends too, become \\xHH.
+[[nodiscard]] std::string shown(std::string_view name);
+
 /// An argument as a shell takes it back.
 [[nodiscard]] std::string quoted(std::string_view argument);
 

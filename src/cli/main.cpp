@@ -1,5 +1,6 @@
 // The command `cohort`.
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -9,10 +10,20 @@
 
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "io/temporaries.h"
 
 namespace {
 
 using namespace cohort::cli;
+
+// What is wrong with an argument, or nothing.
+std::string seed_fault(const std::string& text) {
+  uint64_t seed = 0;
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, seed);
+  if (parsed.ec == std::errc() && parsed.ptr == end) return {};
+  return "wanted a seed of 0 .. 2^64 - 1, got " + text;
+}
 
 // The commands, their options, and what runs when one is chosen.
 class Application {
@@ -43,6 +54,8 @@ class Application {
       std::ostringstream out;
       std::ostringstream err;
       const int exit = app_.exit(e, out, err) == 0 ? kOk : kUsage;
+      const bool is_unknown = argc > 1 && argv[1][0] != '-' && app_.get_subcommands().empty();
+      if (exit != kOk && is_unknown) throw Stop{exit, unknown_command(argv[1])};
       if (exit != kOk) throw Stop{exit, err.str()};
       print(out.str());
       return exit;
@@ -53,6 +66,11 @@ class Application {
   const Common& common() const { return common_; }
 
  private:
+  std::string unknown_command(const std::string& given) const {
+    std::string text = "no command '" + given + "'; there are";
+    for (const CLI::App* c : app_.get_subcommands(nullptr)) text += " " + c->get_name();
+    return text;
+  }
   CLI::App* command(const char* name, const char* about, const std::function<int()>& action) {
     CLI::App* c = app_.add_subcommand(name, about);
     c->add_flag("--json", common_.json, "Machine-readable output");
@@ -78,10 +96,12 @@ class Application {
     r->add_option("--arch", run_.arch, "cpu, sm90, sm100, sm103 or sm107");
     r->add_option("--engine", run_.engine, "Only this engine");
     CLI::Option* inputs = r->add_option("--inputs", run_.inputs, "Tensors by name, safetensors");
-    CLI::Option* random = r->add_option("--random", run_.seed, "Make inputs from this seed");
+    CLI::Option* random =
+        r->add_option("--random", run_.seed, "Make inputs from this seed")->check(seed_fault);
     inputs->excludes(random);
     r->add_option("--size", run_.sizes, "Value of a dynamic extent, NAME=VALUE");
-    r->add_option("--outputs", run_.outputs, "Where to store the outputs, safetensors");
+    r->add_option("--outputs", run_.outputs, "Where to store the outputs, safetensors")
+        ->check([](const std::string& path) { return path.empty() ? "wanted a path" : ""; });
     CLI::Option* compare =
         r->add_option("--compare", run_.compare, "Hold every output to its derived error bound")
             ->check(CLI::IsMember({"reference"}));
@@ -143,13 +163,30 @@ char** arguments = nullptr;
   std::_Exit(exit);
 }
 
+// A file half written goes with the command that wrote it.
+extern "C" void on_signal(int number) {
+  cohort::io::remove_temporaries();
+  std::signal(number, SIG_DFL);
+  std::raise(number);
+}
+
+void install_handlers() {
+  std::set_terminate(on_terminate);
+  for (const int number : {SIGHUP, SIGINT, SIGTERM}) {
+    // What the caller had ignored, as nohup does, stays so.
+    if (std::signal(number, on_signal) == SIG_IGN) std::signal(number, SIG_IGN);
+  }
+  // A reader that goes away is a failed write, which says so and has an exit code.
+  std::signal(SIGPIPE, SIG_IGN);
+  // So is one that would pass the limit on file sizes.
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   arguments = argv;
-  std::set_terminate(on_terminate);
-  // A reader that goes away is a failed write, which says so and has an exit code.
-  std::signal(SIGPIPE, SIG_IGN);
+  install_handlers();
   try {
     Application application;
     return guarded(application, [&] { return application.run_command(argc, argv); });

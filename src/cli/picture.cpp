@@ -1,6 +1,7 @@
 #include "cli/picture.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace cohort::cli {
 
@@ -56,7 +57,8 @@ PictureInput input(const Json& j) {
   return p;
 }
 
-PictureNode node(const Graph& graph, const Json& j, int64_t number, const Json& names) {
+PictureNode node(const Graph& graph, const Json& j, int64_t number,
+                 const std::unordered_set<std::string>& names) {
   PictureNode p;
   p.op = j["op"];
   p.is_root = !j.contains("in");
@@ -113,11 +115,11 @@ Picture make_picture(const Graph& graph) {
   make_printable(j);
   Picture p;
   p.name = j["name"];
-  Json names = Json::object();
+  std::unordered_set<std::string> names;
   for (const Json& d : j["dims"]) p.dims.push_back(text_of(d["name"]) + " <= " + d["bound"].dump());
   for (const Json& i : j["inputs"]) {
     p.inputs.push_back(input(i));
-    names[p.inputs.back().name] = true;
+    names.insert(p.inputs.back().name);
   }
   int64_t number = 0;
   for (const Json& n : j["nodes"]) {

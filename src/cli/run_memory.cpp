@@ -5,8 +5,8 @@
 #include <cohort/numerics.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
+#include <unordered_set>
 
 namespace cohort::cli {
 
@@ -24,23 +24,6 @@ Format format_of(const std::string& word) {
     if (name(static_cast<Format>(i)) == word) return static_cast<Format>(i);
   }
   return Format::mxfp8_e4m3;
-}
-
-// Extents of an input in the order in which its elements stand.
-std::vector<Json> stored_order(const Json& input) {
-  std::vector<Json> shape(input["shape"].begin(), input["shape"].end());
-  const bool n_major = input.contains("major") && input["major"] == "n";
-  const bool transposed = input.contains("storage") && input["storage"] == "transposed";
-  if (n_major && shape.size() == 3) std::swap(shape[1], shape[2]);
-  if (transposed && shape.size() == 2) std::swap(shape[0], shape[1]);
-  return shape;
-}
-
-void set_size(SizeMap& sizes, const std::string& dim, int64_t value, const std::string& from) {
-  const auto [it, is_new] = sizes.emplace(dim, value);
-  if (is_new || it->second == value) return;
-  throw Stop{kBadGraph, "E-SIZE " + dim + ": " + from + " says " + std::to_string(value) +
-                            ", another tensor says " + std::to_string(it->second)};
 }
 
 }  // namespace
@@ -98,58 +81,6 @@ void put_packed(const TensorView& v, const std::byte* packed) {
   for_each_row(v, [&](int64_t to, int64_t from, int64_t n) {
     std::memcpy(static_cast<std::byte*>(v.data) + to, packed + from, static_cast<size_t>(n));
   });
-}
-
-SizeMap infer_sizes(const Json& graph, const TensorFile* file,
-                    const std::vector<std::string>& given) {
-  SizeMap sizes;
-  for (const std::string& text : given) {
-    const size_t equals = text.find('=');
-    int64_t value = -1;
-    const char* end = text.data() + text.size();
-    const char* begin = equals == std::string::npos ? end : text.data() + equals + 1;
-    const auto parsed = std::from_chars(begin, end, value);
-    if (equals == 0 || parsed.ec != std::errc() || parsed.ptr != end || value < 0) {
-      throw Stop{kUsage, "--size wants NAME=VALUE with a value of 0 or more, got " + text};
-    }
-    set_size(sizes, text.substr(0, equals), value, "--size");
-  }
-  for (const Json& input : graph["inputs"]) {
-    if (file == nullptr || input["role"] == "weight_pointers") continue;
-    const std::string name = input["name"];
-    const int32_t i = file->find(name);
-    const std::vector<Json> shape = stored_order(input);
-    if (i < 0) continue;
-    const TensorView v = file->view(i);
-    if (static_cast<size_t>(v.rank) != shape.size()) continue;
-    for (size_t d = 0; d < shape.size(); ++d) {
-      if (!shape[d].is_string()) continue;
-      const bool packed = input["dtype"] == "e2m1" && d + 1 == shape.size();
-      set_size(sizes, shape[d], v.shape[d] * (packed ? 2 : 1), "'" + name + "'");
-    }
-  }
-  // Groups of form `starts` fill T, so T must suit the alignment that they promise.
-  int64_t unit = 1;
-  for (const Json& input : graph["inputs"]) {
-    if (input["role"] != "groups") continue;
-    const auto rows = input["row_alignment"].get<int64_t>();
-    if (rows > unit && rows < (int64_t{1} << 20)) unit = rows;
-  }
-  for (const Json& dim : graph["dims"]) {
-    const std::string name = dim["name"];
-    if (sizes.contains(name)) continue;
-    if (file != nullptr) {
-      std::string message = "E-SIZE ";
-      message += name;
-      message += ": no input's shape says it; give --size ";
-      message += name;
-      throw Stop{kBadGraph, message + "=VALUE"};
-    }
-    const auto bound = dim["bound"].get<int64_t>();
-    const int64_t rows = (256 + unit - 1) / unit * unit;
-    sizes[name] = rows <= bound ? rows : bound / unit * unit;
-  }
-  return sizes;
 }
 
 RunMemory::RunMemory(const Graph& graph, const Plan& plan, const SizeMap& sizes)
@@ -247,6 +178,7 @@ void RunMemory::add_pointers(const Json& input) {
   const int64_t n = extent_of(input["shape"][1], size_map_);
   const int64_t k = extent_of(input["shape"][2], size_map_);
   auto* data = static_cast<int64_t*>(find(name)->view.data);
+  NamedTensor* const scales = find(name + ".scale");
   for (int64_t e = 0; e < experts; ++e) {
     const std::string base = name + "." + std::to_string(e);
     TensorView v =
@@ -269,81 +201,83 @@ void RunMemory::add_pointers(const Json& input) {
       s = TensorView::packed(nullptr, f.scale, {value_of(scale_bytes(layout, n, k, block))});
     }
     s.data = allocate(byte_count(s));
-    static_cast<int64_t*>(find(name + ".scale")->view.data)[e] =
+    static_cast<int64_t*>(scales->view.data)[e] =
         static_cast<int64_t>(reinterpret_cast<uintptr_t>(s.data));
     experts_.push_back({kept_name(base + ".scale"), s});
   }
 }
 
-void RunMemory::copy(const TensorFile& file, const std::string& from, const NamedTensor& to,
+bool RunMemory::fits(const TensorFile& file, const std::string& from, const NamedTensor& to,
                      std::vector<std::string>& problems) {
   const Result<TensorView> v = file.view(file.find(from), to.view.dtype);
   if (!v) {
     problems.emplace_back(v.findings().text());
-    return;
+    return false;
   }
-  const bool same =
-      v->rank == to.view.rank && std::equal(v->shape, v->shape + v->rank, to.view.shape);
-  const bool flat = v->rank == 1 && to.view.rank >= 1 && byte_count(*v) == byte_count(to.view);
-  if (!same && !flat) {
-    const auto text = [](const TensorView& t) {
-      std::string s = "[";
-      for (int d = 0; d < t.rank; ++d) s += (d > 0 ? ", " : "") + std::to_string(t.shape[d]);
-      return s + "]";
-    };
-    problems.push_back("E-SHAPE " + from + ": wanted " + text(to.view) + ", the file has " +
-                       text(*v));
-    return;
+  if (v->rank == to.view.rank && std::equal(v->shape, v->shape + v->rank, to.view.shape)) {
+    return true;
   }
-  put_packed(to.view, static_cast<const std::byte*>(v->data));
+  const auto text = [](const TensorView& t) {
+    std::string s = "[";
+    for (int d = 0; d < t.rank; ++d) s += (d > 0 ? ", " : "") + std::to_string(t.shape[d]);
+    return s + "]";
+  };
+  problems.push_back("E-SHAPE " + shown(from) + ": wanted " + text(to.view) + ", the file has " +
+                     text(*v));
+  return false;
 }
 
-namespace {
-
-void stop_with(const std::vector<std::string>& problems) {
-  if (problems.empty()) return;
-  std::string all;
-  for (const std::string& p : problems) all += (all.empty() ? "" : "\n") + p;
-  throw Stop{kBadGraph, all};
+// Straight to where it belongs: a copy of the file beside it would double the memory.
+void RunMemory::copy(const TensorFile& file, const std::string& from, const NamedTensor& to,
+                     std::vector<std::string>& problems) {
+  if (!fits(file, from, to, problems)) return;
+  TensorView packed = to.view;
+  packed.pack();
+  const bool is_packed = std::equal(packed.strides, packed.strides + packed.rank, to.view.strides);
+  std::vector<std::byte> rows(is_packed ? 0 : static_cast<size_t>(byte_count(to.view)));
+  const Status read = file.copy_to(file.find(from), is_packed ? to.view.data : rows.data());
+  if (!read) throw Failure{read.findings()};
+  if (!is_packed) put_packed(to.view, rows.data());
 }
-
-}  // namespace
 
 void RunMemory::load(const TensorFile& file) {
   std::vector<std::string> problems;
   std::vector<bool> used(static_cast<size_t>(file.size()), false);
-  const auto take = [&](const std::string& from, const NamedTensor& to, bool required) {
+  // True when the file has it.
+  const auto use = [&](const std::string& from) {
     const int32_t i = file.find(from);
-    if (i < 0 && required) problems.push_back("E-TENSOR " + from + ": the file has no such tensor");
-    if (i < 0) return;
-    used[static_cast<size_t>(i)] = true;
+    if (i >= 0) used[static_cast<size_t>(i)] = true;
+    return i >= 0;
+  };
+  const auto take_input = [&](const NamedTensor& to) {
+    const std::string from(to.name);
+    if (!use(from)) return problems.push_back(missing_tensor(from));
     copy(file, from, to, problems);
   };
-  std::vector<std::string> pointers;
+  // A file may hold what an earlier run made as well: it is not read, but it must be the same.
+  const auto take_output = [&](const NamedTensor& to) {
+    const std::string name(to.name);
+    if (use(name + ".init")) copy(file, name + ".init", to, problems);
+    if (use(name)) fits(file, name, to, problems);
+  };
+  std::unordered_set<std::string> pointers;
   for (const Json& input : graph_["inputs"]) {
     if (input["role"] != "weight_pointers") continue;
-    pointers.push_back(input["name"]);
-    pointers.push_back(pointers.back() + ".scale");
+    pointers.insert(input["name"].get<std::string>());
+    pointers.insert(input["name"].get<std::string>() + ".scale");
   }
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    const std::string name(tensors_[i].name);
-    if (std::find(pointers.begin(), pointers.end(), name) != pointers.end()) continue;
-    if (is_output_[i] && is_array_of_pointers(tensors_[i])) continue;
+    const NamedTensor& t = tensors_[i];
     if (is_output_[i]) {
-      take(name + ".init", tensors_[i], false);
-    } else {
-      take(name, tensors_[i], true);
+      if (!is_array_of_pointers(t)) take_output(t);
+    } else if (!pointers.contains(std::string(t.name))) {
+      take_input(t);
     }
   }
-  for (const NamedTensor& t : experts_) take(std::string(t.name), t, true);
-  for (const NamedTensor& t : output_matrices_) take(std::string(t.name) + ".init", t, false);
+  for (const NamedTensor& t : experts_) take_input(t);
+  for (const NamedTensor& t : output_matrices_) take_output(t);
   for (int32_t i = 0; i < file.size(); ++i) {
-    const bool is_output = [&] {
-      const NamedTensor* t = find(std::string(file.name(i)));
-      return t != nullptr;
-    }();
-    if (used[static_cast<size_t>(i)] || is_output) continue;
-    problems.push_back("E-TENSOR " + std::string(file.name(i)) + ": the graph has no such input");
+    if (!used[static_cast<size_t>(i)]) problems.push_back(unknown_tensor(file.name(i)));
   }
   stop_with(problems);
 }
@@ -353,7 +287,7 @@ void RunMemory::load_outputs(const TensorFile& file) {
   for (const NamedTensor& t : outputs()) {
     const std::string name(t.name);
     if (file.find(name) < 0) {
-      problems.push_back("E-TENSOR " + name + ": the file has no such tensor");
+      problems.push_back(missing_tensor(name));
     } else {
       copy(file, name, t, problems);
     }

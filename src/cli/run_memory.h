@@ -39,8 +39,11 @@ class RunMemory {
   using Buffer = std::unique_ptr<void, Free>;
   std::byte* allocate(int64_t bytes);
   NamedTensor* find(const std::string& name);
-  void copy(const TensorFile& file, const std::string& from, const NamedTensor& to,
-            std::vector<std::string>& problems);
+  /// Whether a tensor of the file has the type and the shape; a problem more when not.
+  static bool fits(const TensorFile& file, const std::string& from, const NamedTensor& to,
+                   std::vector<std::string>& problems);
+  static void copy(const TensorFile& file, const std::string& from, const NamedTensor& to,
+                   std::vector<std::string>& problems);
   void add_pointers(const Json& input);
   void add_output_pointers(const Graph& graph, const Json& output);
   std::string_view kept_name(std::string name);
@@ -62,6 +65,14 @@ class RunMemory {
 /// missing or two shapes disagree.
 [[nodiscard]] SizeMap infer_sizes(const Json& graph, const TensorFile* file,
                                   const std::vector<std::string>& given);
+
+/// Extents of an input of the graph's JSON in the order in which its elements stand.
+[[nodiscard]] std::vector<Json> stored_order(const Json& input);
+/// What is wrong with a file: a tensor that it lacks, or one that is not the graph's.
+[[nodiscard]] std::string missing_tensor(std::string_view name);
+[[nodiscard]] std::string unknown_tensor(std::string_view name);
+/// Throws Stop with the first hundred problems and the number of the others, if there are any.
+void stop_with(const std::vector<std::string>& problems);
 
 /// An extent of the graph's JSON at given sizes.
 [[nodiscard]] int64_t extent_of(const Json& extent, const SizeMap& sizes);

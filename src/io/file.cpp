@@ -93,6 +93,7 @@ ReplacementFile::ReplacementFile(std::string_view path) : path_(path) {
   fd_ = ::open(folder_of(path_).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
   is_nameless_ = fd_ >= 0;
   if (!is_nameless_) {
+    listed_.emplace(temporary_);
     fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   }
   if (fd_ < 0) throw base::FindingsError{file_findings(path_, "write")};
@@ -101,6 +102,7 @@ ReplacementFile::ReplacementFile(std::string_view path) : path_(path) {
 // A nameless file cannot replace one directly: it is linked under the temporary name first.
 void ReplacementFile::give_name() {
   const std::string self = "/proc/self/fd/" + std::to_string(fd_);
+  listed_.emplace(temporary_);
   if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) != 0) {
     throw base::FindingsError{file_findings(path_, "write")};
   }
@@ -134,6 +136,7 @@ void ReplacementFile::commit() {
     throw base::FindingsError{file_findings(path_, "rename")};
   }
   temporary_.clear();
+  listed_.reset();
 }
 
 }  // namespace cohort::io

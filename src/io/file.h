@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/diagnostics.h"
+#include "io/temporaries.h"
 
 namespace cohort::io {
 
@@ -32,8 +34,9 @@ class InputFile {
 };
 
 /// A new file that takes the place of `path` when commit() is called and vanishes otherwise. Where
-/// the file system can, it has no name until then, so that a killed process leaves nothing. When
-/// `path` is a link, what it points to; when a pipe or a device, that itself.
+/// the file system can, it has no name until then, so that a killed process leaves nothing; else
+/// remove_temporaries() knows it. When `path` is a link, what it points to; when a pipe or a
+/// device, that itself.
 class ReplacementFile {
  public:
   /// Throws FindingsError.
@@ -51,6 +54,7 @@ class ReplacementFile {
 
   std::string path_;
   std::string temporary_;
+  std::optional<Temporary> listed_;  ///< While temporary_ is, or is about to be, in its folder.
   int fd_ = -1;
   bool is_nameless_ = false;
 };

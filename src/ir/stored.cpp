@@ -57,14 +57,17 @@ void extent_faults(const Extents& shape, int64_t element_bits, Faults& faults) {
     return;
   }
   std::optional<int64_t> total = element_bits;
+  const size_t before = faults.size();
   for (int i = 0; i < shape.rank; ++i) {
     const int64_t e = shape[i].bound;
     if (e < 0) faults.push_back({"E-SHAPE", "shape", i, "0 or more", std::to_string(e), {}});
-    if (e > kMaxExtent)
+    if (e > kMaxExtent) {
       faults.push_back({"E-LIMIT", "shape", i, "at most 2^48", std::to_string(e), {}});
+    }
     if (total && e > 0) total = base::checked_mul(*total, e);
   }
-  if (!total) {
+  // One mistake, one finding: an extent beyond its limit makes the product too large as well.
+  if (!total && faults.size() == before) {
     faults.push_back({"E-OVERFLOW", "shape", -1, "a size below 2^63 bits", "more", {}});
   }
 }
@@ -211,6 +214,51 @@ void role_faults(const Value& v, Faults& faults) {
   }
 }
 
+// Strides of packed pairs: the last one is 1, the others are even.
+void pair_faults(const Extents& stored, const Strides& strides, Faults& faults) {
+  const int last = stored.rank - 1;
+  if (strides[last] != 1) {
+    faults.push_back({"E-STRIDE",
+                      "strides",
+                      last,
+                      "1: e2m1 is packed in pairs",
+                      std::to_string(strides[last]),
+                      {}});
+  }
+  for (int i = 0; i < last; ++i) {
+    if (strides[i] % 2 == 0 || stored[i].bound <= 1) continue;
+    faults.push_back({"E-STRIDE",
+                      "strides",
+                      i,
+                      "an even number: e2m1 is packed in pairs",
+                      std::to_string(strides[i]),
+                      {}});
+  }
+}
+
+// Two elements at one place.
+void overlap_faults(const Extents& stored, const Strides& strides, Faults& faults) {
+  std::array<int, kMaxRank> order{};
+  for (int i = 0; i < stored.rank && i < kMaxRank; ++i) {
+    int at = i;
+    for (; at > 0 && strides[order[static_cast<size_t>(at - 1)]] > strides[i]; --at) {
+      order[static_cast<size_t>(at)] = order[static_cast<size_t>(at - 1)];
+    }
+    order[static_cast<size_t>(at)] = i;
+  }
+  int64_t reach = 0;  // largest offset that the smaller strides reach
+  for (int i = 0; i < stored.rank; ++i) {
+    const int d = order[static_cast<size_t>(i)];
+    if (stored[d].bound <= 1) continue;
+    if (strides[d] <= reach) {
+      faults.push_back({"E-STRIDE", "strides", d, "more than " + std::to_string(reach),
+                        std::to_string(strides[d]), "elements of an output may not overlap"});
+      return;
+    }
+    reach += (stored[d].bound - 1) * strides[d];
+  }
+}
+
 }  // namespace
 
 void layout_faults(const Extents& stored, const Strides& strides, int64_t alignment, DType dtype,
@@ -248,43 +296,8 @@ void layout_faults(const Extents& stored, const Strides& strides, int64_t alignm
     faults.push_back({"E-OVERFLOW", "strides", -1, "offsets below 2^63 bits", "more", {}});
     return;
   }
-  if (dtype == DType::e2m1 && strides[stored.rank - 1] != 1) {
-    faults.push_back({"E-STRIDE",
-                      "strides",
-                      stored.rank - 1,
-                      "1: e2m1 is packed in pairs",
-                      std::to_string(strides[stored.rank - 1]),
-                      {}});
-  }
-  for (int i = 0; dtype == DType::e2m1 && i + 1 < stored.rank; ++i) {
-    if (strides[i] % 2 == 0 || stored[i].bound <= 1) continue;
-    faults.push_back({"E-STRIDE",
-                      "strides",
-                      i,
-                      "an even number: e2m1 is packed in pairs",
-                      std::to_string(strides[i]),
-                      {}});
-  }
-  if (!unique) return;
-  std::array<int, kMaxRank> order{};
-  for (int i = 0; i < stored.rank && i < kMaxRank; ++i) {
-    int at = i;
-    for (; at > 0 && strides[order[static_cast<size_t>(at - 1)]] > strides[i]; --at) {
-      order[static_cast<size_t>(at)] = order[static_cast<size_t>(at - 1)];
-    }
-    order[static_cast<size_t>(at)] = i;
-  }
-  int64_t reach = 0;  // largest offset that the smaller strides reach
-  for (int i = 0; i < stored.rank; ++i) {
-    const int d = order[static_cast<size_t>(i)];
-    if (stored[d].bound <= 1) continue;
-    if (strides[d] <= reach) {
-      faults.push_back({"E-STRIDE", "strides", d, "more than " + std::to_string(reach),
-                        std::to_string(strides[d]), "elements of an output may not overlap"});
-      return;
-    }
-    reach += (stored[d].bound - 1) * strides[d];
-  }
+  if (dtype == DType::e2m1) pair_faults(stored, strides, faults);
+  if (unique) overlap_faults(stored, strides, faults);
 }
 
 namespace {

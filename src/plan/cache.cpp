@@ -6,6 +6,8 @@
 
 #include <cohort/plan.h>
 
+#include "base/diagnostics.h"
+#include "base/options.h"
 #include "plan/plan_data.h"
 
 namespace cohort::plan {
@@ -115,10 +117,48 @@ Cache& cache() {
 
 }  // namespace
 
+namespace {
+
+// What the environment and the caller ask for is said to be wrong, never ignored.
+void check_options(const PlanOptions& options) {
+  const std::string& fault = base::options().fault;
+  if (!fault.empty()) {
+    throw base::FindingsError{base::make_findings(
+        ErrorKind::environment, {.code = "E-ENVIRONMENT", .op = "make_plan", .message = fault})};
+  }
+  base::Diagnostics d;
+  const auto want = [&](const char* field, int64_t got, int64_t least) {
+    if (got >= least) return;
+    d.add({.code = "E-ATTRIBUTE",
+           .op = "PlanOptions",
+           .field = field,
+           .wanted = std::to_string(least) + " or more",
+           .got = std::to_string(got)});
+  };
+  want("sm_limit", options.sm_limit, 0);
+  want("workspace_limit", options.workspace_limit, -1);
+  want("expected_rows", options.expected_rows, 0);
+  if (!d.empty()) throw base::FindingsError{d.take(ErrorKind::mismatch)};
+}
+
+}  // namespace
+
 PlanData* cached_plan(const ir::Graph& graph, int32_t device, const PlanOptions& options) {
+  check_options(options);
   const CacheKey key(graph, device, options);
-  if (PlanData* hit = cache().find(key, graph)) return hit;
-  PlanData* made = plan_graph(graph, device, options, engine::all_engines());
+  if (PlanData* hit = cache().find(key, graph)) {
+    base::log(2, "plan cache: hit");
+    return hit;
+  }
+  PlanData* made = nullptr;
+  try {
+    made = plan_graph(graph, device, options, engine::all_engines());
+  } catch (const base::FindingsError& e) {
+    base::log(1, e.findings.text());
+    throw;
+  }
+  base::log(2, "plan cache: miss");
+  base::log(2, made->explanation);
   try {
     cache().insert(key, made);
   } catch (...) {

@@ -12,22 +12,34 @@
 namespace cohort {
 
 Execution& Execution::operator=(Execution&& other) noexcept {
-  plan::ExecutionData* mine = data_;
-  data_ = other.data_;
-  other.data_ = mine;
+  std::swap(data_, other.data_);
+  std::swap(copy_failed_, other.copy_failed_);
   return *this;
 }
-Execution::Execution(const Execution& other) noexcept : data_(nullptr) {
+Execution::Execution(const Execution& other) noexcept
+    : data_(nullptr), copy_failed_(other.copy_failed_) {
   try {
     if (other.data_ != nullptr) data_ = new plan::ExecutionData(*other.data_);
   } catch (...) {
-    data_ = nullptr;  // run() reports it
+    copy_failed_ = true;  // run() reports it
   }
 }
 Execution::~Execution() { delete data_; }
 
 int64_t Execution::workspace_bytes() const noexcept {
   return data_ == nullptr ? 0 : data_->bound.workspace_bytes;
+}
+
+Findings Execution::nothing_bound() const noexcept {
+  if (copy_failed_) return base::out_of_memory(-1, "copying an execution");
+  try {
+    return base::make_findings(ErrorKind::mismatch,
+                               {.code = "E-HANDLE",
+                                .op = "execution",
+                                .message = "this execution was moved from: it binds nothing"});
+  } catch (...) {
+    return base::findings_of_current_exception("reporting an execution that was moved from");
+  }
 }
 
 namespace {
@@ -46,7 +58,7 @@ Findings misfit(std::string_view code, std::string op, std::string field, std::s
 }  // namespace
 
 Status Execution::run(void* workspace, Stream stream, const RunOptions& options) const noexcept {
-  if (data_ == nullptr) return base::out_of_memory(-1, "copying an execution");
+  if (data_ == nullptr) return nothing_bound();
   return base::guarded("running a plan", [&]() -> Status {
     const plan::Binding& x = data_->bound;
     if (x.workspace_bytes > 0 && workspace == nullptr) {
@@ -82,7 +94,7 @@ class Swapped {
 }  // namespace
 
 Status Execution::rebind(int32_t index, void* data) noexcept {
-  if (data_ == nullptr) return base::out_of_memory(-1, "copying an execution");
+  if (data_ == nullptr) return nothing_bound();
   return base::guarded("rebinding a tensor", [&]() -> Status {
     plan::Binding& x = data_->bound;
     if (index < 0 || static_cast<size_t>(index) >= x.views.size()) {
@@ -122,7 +134,7 @@ void read_sizes(const ir::Graph& g, Sizes sizes, std::vector<int64_t>& values) {
 }  // namespace
 
 Status Execution::resize(Sizes sizes) noexcept {
-  if (data_ == nullptr) return base::out_of_memory(-1, "copying an execution");
+  if (data_ == nullptr) return nothing_bound();
   return base::guarded("resizing an execution", [&]() -> Status {
     const ir::Graph& g = *data_->graph;
     plan::Binding& x = data_->next;

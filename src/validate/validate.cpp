@@ -13,6 +13,7 @@
 #include "ir/parts.h"
 #include "ir/stored.h"
 #include "validate/output_rules.h"
+#include "validate/part_names.h"
 
 namespace cohort::validate {
 
@@ -30,6 +31,7 @@ class Checker {
     symbol_names();
     for (size_t i = 0; i < g_.outputs.size(); ++i) output(static_cast<int64_t>(i));
     names();
+    names_in_files();
     if (g_.outputs.empty()) {
       fail({"outputs", -1, where_}, "", "E-OUTPUT", g_.name, "outputs", "one output or more",
            "none", "the graph has no output: nothing would be computed");
@@ -56,7 +58,12 @@ class Checker {
     if (g_.name.size() <= ir::kMaxName && base::is_clean_utf8(g_.name)) return;
     fail({"name", -1, where_}, "", g_.name.size() > ir::kMaxName ? "E-LIMIT" : "E-NAME", "graph",
          "name", "at most 256 bytes of printable UTF-8", std::to_string(g_.name.size()) + " bytes",
-         "the graph's name is no name");
+         "the name of the graph has " + std::to_string(g_.name.size()) +
+             " bytes, or some that are no printable UTF-8");
+  }
+
+  static bool same_item(const ir::TensorPart& a, const ir::TensorPart& b) {
+    return a.index == b.index && a.is_output == b.is_output;
   }
 
   // Every tensor that a run binds is named: "x", "x.scale". All names are apart.
@@ -66,9 +73,6 @@ class Checker {
     std::unordered_map<std::string_view, const ir::TensorPart*> seen;
     seen.reserve(g_.tensors.size());
     const ir::TensorPart* reported = nullptr;
-    const auto same_item = [](const ir::TensorPart& a, const ir::TensorPart& b) {
-      return a.index == b.index && a.is_output == b.is_output;
-    };
     for (const ir::TensorPart& part : g_.tensors) {
       if (part.name.empty()) continue;  // there is a finding about it
       check_size(part);
@@ -85,6 +89,24 @@ class Checker {
            "name", "a name of its own", part.name,
            "a tensor named '" + part.name + "' exists already: " +
                (before.is_output ? "output " : "input ") + std::to_string(before.index));
+    }
+  }
+
+  // Files give names to parts of tensors: "w.0" and "w.0.scale" to matrices behind pointers,
+  // "y.init" to the first content of an output. A tensor of such a name could not be told from the
+  // part.
+  void names_in_files() {
+    const PartNames parts(g_);
+    const ir::TensorPart* reported = nullptr;
+    for (const ir::TensorPart& part : g_.tensors) {
+      const std::string_view meaning = parts.meaning(part.name);
+      if (meaning.empty() || (reported != nullptr && same_item(*reported, part))) continue;
+      reported = &part;
+      const auto index = static_cast<size_t>(part.index);
+      const Where where = part.is_output ? g_.outputs[index].where : g_.inputs[index].where;
+      fail({part.is_output ? "outputs" : "inputs", part.index, where}, "name", "E-NAME", part.name,
+           "name", "a name of its own", part.name,
+           "'" + part.name + "' is how files name " + std::string(meaning));
     }
   }
 

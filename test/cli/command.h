@@ -49,6 +49,13 @@ class Command : public testing::Test {
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(path("out")),
             read_file(path("err"))};
   }
+  /// Runs a line of bash that has no single quotes in it.
+  [[nodiscard]] Said shell(const std::string& line) const {
+    const std::string all = "(" + line + ") >" + path("out") + " 2>" + path("err") + " </dev/null";
+    const int status = std::system(("bash -c '" + all + "'").c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(path("out")),
+            read_file(path("err"))};
+  }
   /// Stores a bundled graph; returns its path.
   [[nodiscard]] std::string sample(const std::string& name) const {
     const Said s = cohort("sample " + name);

@@ -42,12 +42,6 @@ class Streams : public Command {
     const std::string probe = std::string(drop) + COHORT_COMMAND + " --version >/dev/null 2>&1";
     return std::system(probe.c_str()) == 0 ? drop : "";
   }
-  [[nodiscard]] Said shell(const std::string& line) const {
-    const std::string all = "(" + line + ") >" + path("out") + " 2>" + path("err") + " </dev/null";
-    const int status = std::system(("bash -c '" + all + "'").c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(path("out")),
-            read_file(path("err"))};
-  }
 };
 
 TEST_F(Streams, ExitCodeOfEachKindOfFailure) {

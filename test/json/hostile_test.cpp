@@ -111,6 +111,18 @@ TEST(Refused, Hints) {
   EXPECT_TRUE(test::has(test::only(f).hint, "'prob'")) << f.text();
 }
 
+TEST(Refused, WhatStandsBesideTheText) {
+  const std::string text = sample();
+  const auto code = [](const std::string& t) {
+    const Result<Graph> graph = parse_json(t);
+    return graph ? std::string() : std::string(test::only(graph.findings()).code);
+  };
+  EXPECT_EQ(code(text), "");
+  EXPECT_EQ(code(text + std::string("\0 garbage", 9)), "E-JSON");
+  EXPECT_EQ(code("\xEF\xBB\xBF" + text), "E-JSON") << "a byte order mark";
+  EXPECT_EQ(code(with(text, "\"%0\"", "\"%-0\"")), "E-REFERENCE");
+}
+
 TEST(Names, OfUpTo256BytesOfUtf8) {
   const auto named = [](const std::string& name) {
     return parse_json(with(sample(), "\"name\":\"fc1\"", "\"name\":\"" + name + "\""));

@@ -1,0 +1,145 @@
+// Named extents of a run, and how the names of a file fit the graph's.
+#include <algorithm>
+#include <charconv>
+#include <unordered_set>
+
+#include "cli/run_memory.h"
+
+namespace cohort::cli {
+
+std::string missing_tensor(std::string_view name) {
+  return "E-TENSOR " + shown(name) + ": the file has no such tensor";
+}
+std::string unknown_tensor(std::string_view name) {
+  return "E-TENSOR " + shown(name) + ": the graph has no such input";
+}
+
+void stop_with(const std::vector<std::string>& problems) {
+  if (problems.empty()) return;
+  constexpr size_t kMost = 100;  // as many as a list of findings keeps
+  std::string all;
+  for (size_t i = 0; i < std::min(problems.size(), kMost); ++i) all += problems[i] + "\n";
+  if (problems.size() > kMost) {
+    all += "(" + std::to_string(problems.size() - kMost) + " more problems)";
+  }
+  throw Stop{kBadGraph, all};
+}
+
+std::vector<Json> stored_order(const Json& input) {
+  std::vector<Json> shape(input["shape"].begin(), input["shape"].end());
+  const bool n_major = input.contains("major") && input["major"] == "n";
+  const bool transposed = input.contains("storage") && input["storage"] == "transposed";
+  if (n_major && shape.size() == 3) std::swap(shape[1], shape[2]);
+  if (transposed && shape.size() == 2) std::swap(shape[0], shape[1]);
+  return shape;
+}
+
+namespace {
+
+void set_size(SizeMap& sizes, const std::string& dim, int64_t value, const std::string& from,
+              std::vector<std::string>& problems) {
+  const auto [it, is_new] = sizes.emplace(dim, value);
+  if (is_new || it->second == value) return;
+  problems.push_back("E-SIZE " + dim + ": " + from + " says " + std::to_string(value) +
+                     ", another tensor says " + std::to_string(it->second));
+}
+
+// Names under which a file has an input. Of discrete weights none: their number may be large, and
+// RunMemory::load knows them.
+std::vector<std::string> names_in_file(const Json& input) {
+  const std::string name = input["name"];
+  if (input["role"] == "weight_pointers") return {};
+  if (input["role"] == "groups" && input["form"] == "slots") {
+    return {name + ".begin", name + ".used"};
+  }
+  if (input.contains("format") && !input["format"].is_null()) return {name, name + ".scale"};
+  return {name};
+}
+
+// Inputs that a file lacks, and tensors of it that belong to nothing that the graph names.
+void name_problems(const Json& graph, const TensorFile& file, std::vector<std::string>& problems) {
+  std::unordered_set<std::string> known;
+  for (const Json& input : graph["inputs"]) {
+    known.insert(input["name"].get<std::string>());
+    for (const std::string& name : names_in_file(input)) {
+      if (file.find(name) < 0) problems.push_back(missing_tensor(name));
+    }
+  }
+  for (const Json& output : graph["outputs"]) known.insert(output["name"].get<std::string>());
+  for (int32_t i = 0; i < file.size(); ++i) {
+    const std::string name(file.name(i));
+    bool is_known = known.contains(name);
+    for (size_t dot = name.find('.'); !is_known && dot != std::string::npos;
+         dot = name.find('.', dot + 1)) {
+      is_known = known.contains(name.substr(0, dot));
+    }
+    if (!is_known) problems.push_back(unknown_tensor(name));
+  }
+}
+
+// Extents that --size gives.
+SizeMap given_sizes(const std::vector<std::string>& given, std::vector<std::string>& problems) {
+  SizeMap sizes;
+  for (const std::string& text : given) {
+    const size_t equals = text.find('=');
+    int64_t value = -1;
+    const char* end = text.data() + text.size();
+    const char* begin = equals == std::string::npos ? end : text.data() + equals + 1;
+    const auto parsed = std::from_chars(begin, end, value);
+    if (equals == 0 || parsed.ec != std::errc() || parsed.ptr != end || value < 0) {
+      throw Stop{kUsage, "--size wants NAME=VALUE with a value of 0 or more, got " + text};
+    }
+    set_size(sizes, text.substr(0, equals), value, "--size", problems);
+  }
+  return sizes;
+}
+
+}  // namespace
+
+SizeMap infer_sizes(const Json& graph, const TensorFile* file,
+                    const std::vector<std::string>& given) {
+  std::vector<std::string> problems;
+  SizeMap sizes = given_sizes(given, problems);
+  for (const Json& input : graph["inputs"]) {
+    if (file == nullptr || input["role"] == "weight_pointers") continue;
+    const std::string name = input["name"];
+    const int32_t i = file->find(name);
+    const std::vector<Json> shape = stored_order(input);
+    if (i < 0) continue;
+    const TensorView v = file->view(i);
+    if (static_cast<size_t>(v.rank) != shape.size()) continue;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (!shape[d].is_string()) continue;
+      const bool packed = input["dtype"] == "e2m1" && d + 1 == shape.size();
+      set_size(sizes, shape[d], packed && v.shape[d] <= INT64_MAX / 2 ? 2 * v.shape[d] : v.shape[d],
+               "'" + name + "'", problems);
+    }
+  }
+  // Groups of form `starts` fill T, so T must suit the alignment that they promise.
+  int64_t unit = 1;
+  for (const Json& input : graph["inputs"]) {
+    if (input["role"] != "groups") continue;
+    const auto rows = input["row_alignment"].get<int64_t>();
+    if (rows > unit && rows < (int64_t{1} << 20)) unit = rows;
+  }
+  for (const Json& dim : graph["dims"]) {
+    const std::string name = dim["name"];
+    if (sizes.contains(name)) continue;
+    if (file != nullptr) {
+      std::string message = "E-SIZE ";
+      message += name;
+      message += ": no input's shape says it; give --size ";
+      message += name;
+      problems.push_back(message + "=VALUE");
+      continue;
+    }
+    const auto bound = dim["bound"].get<int64_t>();
+    const int64_t rows = (256 + unit - 1) / unit * unit;
+    sizes[name] = rows <= bound ? rows : bound / unit * unit;
+  }
+  if (!problems.empty() && file != nullptr) name_problems(graph, *file, problems);
+  stop_with(problems);
+  return sizes;
+}
+
+}  // namespace cohort::cli
