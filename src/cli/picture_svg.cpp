@@ -66,10 +66,14 @@ std::string point(int x, int y) { return std::to_string(x) + " " + std::to_strin
 // What reaches past the next row goes down a lane to the right of the ops; a value has one lane,
 // however many read it.
 struct Wire {
-  size_t from = 0;            // row
-  std::vector<size_t> to;     // rows, ascending
-  std::vector<int> arrivals;  // heights
-  int begin = 0;              // height
+  struct End {
+    size_t row = 0;
+    std::string field;  // empty for the piped value
+    int height = 0;
+  };
+  size_t from = 0;        // row
+  std::vector<End> ends;  // from top to bottom
+  int begin = 0;          // height
   int lane = 0;
 };
 
@@ -134,23 +138,23 @@ class Painter {
         if (inputs_.contains(o.reference)) {
           rows_[n].inputs.push_back(&o);
         } else {
-          reach(o.reference, n);
+          reach(o.reference, o.field, n);
         }
       }
-      if (!node.is_root) reach(node.in, n);
+      if (!node.is_root) reach(node.in, "", n);
     }
     for (const PictureOutput& o : p_.outputs) rows_[producer(o.value)].outputs.push_back(&o);
   }
 
-  void reach(const std::string& reference, size_t n) {
+  void reach(const std::string& reference, const std::string& field, size_t n) {
     const size_t from = producer(reference);
     if (from + 1 == n) return;
     Wire& wire = wires_[reference];
-    if (wire.to.empty()) {
+    if (wire.ends.empty()) {
       wire.from = from;
       ++rows_[from].leaving;
     }
-    wire.to.push_back(n);
+    wire.ends.push_back({n, field, 0});
     ++rows_[n].arriving;
   }
 
@@ -184,12 +188,12 @@ class Painter {
     for (Wire* w : order) {
       const Row& row = rows_[w->from];
       w->begin = row.y + row.height - 9 - kPort * left[w->from]++;
-      for (size_t n : w->to) w->arrivals.push_back(rows_[n].y + 9 + kPort * arrived[n]++);
+      for (Wire::End& e : w->ends) e.height = rows_[e.row].y + 9 + kPort * arrived[e.row]++;
       const auto lane =
           std::find_if(free_from.begin(), free_from.end(), [w](int end) { return end < w->begin; });
       w->lane = static_cast<int>(lane - free_from.begin());
       if (lane == free_from.end()) free_from.push_back(0);
-      free_from[static_cast<size_t>(w->lane)] = w->arrivals.back();
+      free_from[static_cast<size_t>(w->lane)] = w->ends.back().height;
     }
     lanes_ = static_cast<int>(free_from.size());
   }
@@ -265,15 +269,10 @@ class Painter {
     const int x = kRight + 24 + kLane * wire.lane;
     port(reference, wire.begin);
     d_.line("M" + point(kRight, wire.begin) + "L" + point(x, wire.begin) + "L" +
-            point(x, wire.arrivals.back()));
-    for (size_t i = 0; i < wire.to.size(); ++i) {
-      const int y = wire.arrivals[i];
-      d_.path("M" + point(x, y) + "L" + point(kRight, y));
-      std::string field;
-      for (const PictureOperand& o : p_.nodes[wire.to[i]].operands) {
-        if (o.reference == reference) field = o.field;
-      }
-      d_.text(kRight - 8, y + 4, joined(field, shapes_[reference]), "r");
+            point(x, wire.ends.back().height));
+    for (const Wire::End& e : wire.ends) {
+      d_.path("M" + point(x, e.height) + "L" + point(kRight, e.height));
+      d_.text(kRight - 8, e.height + 4, joined(e.field, shapes_[reference]), "r");
     }
   }
 
