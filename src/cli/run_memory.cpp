@@ -86,6 +86,7 @@ void put_packed(const TensorView& v, const std::byte* packed) {
 RunMemory::RunMemory(const Graph& graph, const Plan& plan, const SizeMap& sizes)
     : graph_(Json::parse(graph.json())), size_map_(sizes) {
   for (const auto& [name, value] : size_map_) sizes_.push_back({name, value});
+  tensors_.reserve(static_cast<size_t>(graph.tensor_count()));  // index_ points to them
   for (int32_t i = 0; i < graph.tensor_count(); ++i) {
     const TensorInfo info = value_of(plan.tensor(i, graph, sizes_));
     TensorView v;
@@ -95,6 +96,7 @@ RunMemory::RunMemory(const Graph& graph, const Plan& plan, const SizeMap& sizes)
     std::copy(info.strides, info.strides + info.rank, v.strides);
     v.data = allocate(info.bytes);
     tensors_.push_back({graph.tensor_name(i), v});
+    index_.emplace(tensors_.back().name, &tensors_.back());
     is_output_.push_back(info.is_output);
   }
   for (const Json& input : graph_["inputs"]) {
@@ -140,13 +142,13 @@ std::byte* RunMemory::allocate(int64_t bytes) {
 }
 
 NamedTensor* RunMemory::find(const std::string& name) {
-  for (NamedTensor& t : tensors_) {
-    if (t.name == name) return &t;
-  }
-  for (NamedTensor& t : experts_) {
-    if (t.name == name) return &t;
-  }
-  return nullptr;
+  const auto it = index_.find(name);
+  return it == index_.end() ? nullptr : it->second;
+}
+
+void RunMemory::add_expert(std::string name, const TensorView& view) {
+  experts_.push_back({kept_name(std::move(name)), view});
+  index_.emplace(experts_.back().name, &experts_.back());
 }
 
 namespace {
@@ -186,7 +188,7 @@ void RunMemory::add_pointers(const Json& input) {
                            {extent_of(shape[1], size_map_), extent_of(shape[2], size_map_)});
     v.data = allocate(byte_count(v));
     data[e] = static_cast<int64_t>(reinterpret_cast<uintptr_t>(v.data));
-    experts_.push_back({kept_name(base), v});
+    add_expert(base, v);
     if (input["format"].is_null()) continue;
     const FormatInfo f = info(format_of(input["format"]));
     const int64_t block = f.block > 0 ? f.block : std::max<int64_t>(k, 1);
@@ -203,7 +205,7 @@ void RunMemory::add_pointers(const Json& input) {
     s.data = allocate(byte_count(s));
     static_cast<int64_t*>(scales->view.data)[e] =
         static_cast<int64_t>(reinterpret_cast<uintptr_t>(s.data));
-    experts_.push_back({kept_name(base + ".scale"), s});
+    add_expert(base + ".scale", s);
   }
 }
 

@@ -5,10 +5,13 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "cli/common.h"
@@ -38,7 +41,8 @@ class RunMemory {
   };
   using Buffer = std::unique_ptr<void, Free>;
   std::byte* allocate(int64_t bytes);
-  NamedTensor* find(const std::string& name);
+  NamedTensor* find(const std::string& name);  ///< Of tensors_ or experts_; null: none.
+  void add_expert(std::string name, const TensorView& view);
   /// Whether a tensor of the file has the type and the shape; a problem more when not.
   static bool fits(const TensorFile& file, const std::string& from, const NamedTensor& to,
                    std::vector<std::string>& problems);
@@ -56,8 +60,9 @@ class RunMemory {
   int64_t allocated_ = 0;  ///< Bytes in buffers_.
   std::vector<NamedTensor> tensors_;
   std::vector<bool> is_output_;
-  std::vector<NamedTensor> experts_;          ///< "w.0", "w.0.scale": what pointer arrays point to.
+  std::deque<NamedTensor> experts_;           ///< "w.0", "w.0.scale": what pointer arrays point to.
   std::vector<NamedTensor> output_matrices_;  ///< "dw.0": the same of discrete outputs.
+  std::unordered_map<std::string_view, NamedTensor*> index_;
   std::vector<std::unique_ptr<std::string>> names_;  ///< Views of names live as long.
 };
 

@@ -2,12 +2,23 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <limits>
 #include <span>
 
+#include "ir/op_record.h"
 #include "json/nearest.h"
 
 namespace cohort::json {
+
+const ir::OpRecord* smallest_op() {
+  const auto size = [](const ir::OpRecord* r) {
+    return r->is_root ? SIZE_MAX : 8 * r->results.size() + r->fields.size();
+  };
+  const auto ops = ir::all_ops();
+  return *std::min_element(ops.begin(), ops.end(),
+                           [&](const auto* a, const auto* b) { return size(a) < size(b); });
+}
 
 using Kind = Value::Kind;
 

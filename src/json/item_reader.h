@@ -11,6 +11,9 @@
 
 namespace cohort::json {
 
+/// An op that takes little memory in a graph, and has an input, so that a node of it can be faulty.
+[[nodiscard]] const ir::OpRecord* smallest_op();
+
 /// The item that is being read: where it stands, and whether it has been sound so far.
 class ItemReader {
  protected:

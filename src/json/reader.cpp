@@ -262,13 +262,12 @@ class Reader : private ItemReader {
       if (it != names_.end()) ++g_.values[static_cast<size_t>(it->second)].uses;
     }
     good_ = was_good;
-    static const ir::OpRecord* const any = ir::find_op("quantize");
-    std::vector<ir::FieldValue> fields(any->fields.size());
+    static const ir::OpRecord* const any = smallest_op();
     ir::FieldValue broken;
     broken.kind = ir::FieldValue::Kind::value;
-    fields.assign(any->fields.size(), broken);
+    fields_.assign(any->fields.size(), broken);
     unknown_.insert(static_cast<int64_t>(g_.nodes.size()));
-    r_.add_node(*any, kNone, fields, {nullptr, 0});
+    r_.add_node(*any, kNone, fields_, {nullptr, 0});
   }
 
   // A field that cannot be read is a value that is not there: the node is faulty, with the one

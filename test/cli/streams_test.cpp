@@ -160,6 +160,26 @@ TEST_F(Streams, LittleMemory) {
   }
   EXPECT_GT(failed, 0) << "memory never ran out";
 }
+
+// 1.2 MB of text.
+TEST_F(Streams, EmptyItemsTakeLittleMemory) {
+  for (const std::string list : {"dims", "inputs", "nodes", "outputs"}) {
+    std::string text = R"({"cohort":1,"name":"g")";
+    for (const std::string other : {"dims", "inputs", "nodes", "outputs"}) {
+      text += ",\"" + other + "\":[";
+      if (other == list) {
+        text += "{}";
+        for (int i = 1; i < 400'000; ++i) text += ",{}";
+      }
+      text += "]";
+    }
+    const Said s =
+        shell("ulimit -v 360000; exec " COHORT_COMMAND " check " + write("empty.json", text + "}"));
+    EXPECT_EQ(s.exit, 1) << list;
+    EXPECT_NE(s.err.find("E-KEY"), std::string::npos) << list << ": " << s.err.substr(0, 200);
+    EXPECT_NE(s.err.find("more findings)"), std::string::npos) << list;
+  }
+}
 #endif
 
 // Runs a product of some seconds with its messages going to a terminal, or to a file.
