@@ -9,9 +9,10 @@
 #include "base/checked.h"
 #include "base/diagnostics.h"
 #include "engine/reference/combine.h"
+#include "engine/reference/panel_buffers.h"
 #include "engine/reference/panel_product.h"
 #include "engine/reference/parallel.h"
-#include "engine/reference/sink.h"
+#include "engine/reference/region_sinks.h"
 #include "engine/reference/wgrad.h"
 #include "ir/op_record.h"
 #include "ir/reference.h"
@@ -43,7 +44,7 @@ std::vector<PanelRange> make_panels(const std::vector<RowGroup>& groups) {
 
 // What a thread keeps from panel to panel.
 struct Scratch {
-  std::unordered_map<int32_t, std::vector<float>> values;  // by value
+  std::vector<std::vector<float>> panels;  // by PanelBuffers
   std::array<std::vector<float>, ir::kMaxFields> operands;
   std::vector<uint8_t> codes;
   ProductScratch product;
@@ -65,19 +66,21 @@ class RegionRun {
         schedule_(schedule),
         rows_(memory.extent(region.rows)),
         groups_(memory.groups(region.groups, rows_)),
-        panels_(make_panels(groups_)) {
+        panels_(make_panels(groups_)),
+        buffers_(g_, region.nodes),
+        sinks_(memory, region, schedule, groups_, rows_) {
     for (int32_t n : region.nodes) check_rows(node(n));
-    for (int32_t n : region.nodes) add_sinks(n);
     for (int32_t n : region.nodes) prepare_node(n);
   }
 
   bool run(int threads, const std::function<bool(int64_t)>& progress) {
     // Two groups that meet inside a byte of transposed fp4 codes may not be written at once.
-    for (const Sink& s : sinks_) {
+    for (const Sink& s : sinks_.all()) {
       const bool packed = s.to.scaled != nullptr && s.to.dtype == DType::e2m1;
       if (packed && s.to.scaled->storage != ColStorage::as_rows) threads = 1;
     }
     std::vector<Scratch> scratch(static_cast<size_t>(threads));
+    for (Scratch& s : scratch) s.panels.resize(buffers_.count());
     const auto work = [&](int64_t i, int thread) {
       panel(i, scratch[static_cast<size_t>(thread)]);
     };
@@ -110,22 +113,6 @@ class RegionRun {
     }
   }
 
-  void add_sinks(int32_t number) {
-    const ir::Node& n = node(number);
-    for (size_t p = 0; p < n.op->results.size(); ++p) {
-      const int32_t v = result(n, p);
-      if (schedule_.kept[static_cast<size_t>(v)] && n.op->reference.kind != Kind::reduce) {
-        sinks_.push_back({v, m_.matrix(v), Tail::zero, false, 0, {}});
-      }
-      for (size_t o = 0; o < g_.outputs.size(); ++o) {
-        if (g_.outputs[o].value != v) continue;
-        sinks_.push_back({v, m_.output(o), g_.outputs[o].tail, true, 0, {}});
-        if (g_.outputs[o].scatter == kNone) continue;
-        sinks_.back().scattered = scattered_rows(m_, g_.outputs[o], groups_, rows_);
-      }
-    }
-  }
-
   void prepare_node(int32_t number) {
     const ir::Node& n = node(number);
     const Kind kind = n.op->reference.kind;
@@ -139,8 +126,7 @@ class RegionRun {
     }
     const bool whole = kind == Kind::quantize &&
                        static_cast<Format>(g_.field(n, "to").integer) == Format::fp8_tensor;
-    for (Sink& s : sinks_) {
-      if (value(s.value).node != number) continue;
+    for (Sink& s : sinks_.of(number)) {
       prepare(s, groups_);
       if (whole) prepare_whole(n, s);
     }
@@ -196,7 +182,7 @@ class RegionRun {
         case Kind::none:
           break;
       }
-      write(n, range, p);
+      write(number, range, p);
     }
   }
 
@@ -221,7 +207,7 @@ class RegionRun {
       const ir::Value& v = value(result(n, port));
       if (v.uses == 0 && n.op->results.size() > 1) continue;
       const int64_t width = v.shape.rank > 1 ? m_.extent(v.shape[1]) : 1;
-      std::vector<float>& buffer = scratch.values[result(n, port)];
+      std::vector<float>& buffer = scratch.panels[buffers_.of(result(n, port))];
       buffer.resize(static_cast<size_t>(range.rows * width));
       p.out[port] = {buffer.data(), width};
     }
@@ -234,7 +220,7 @@ class RegionRun {
     const int64_t width = value(v).shape.rank > 1 ? m_.extent(value(v).shape[1]) : 1;
     if (schedule_.region_of[static_cast<size_t>(value(v).node)] ==
         schedule_.region_of[static_cast<size_t>(region_.nodes[0])]) {
-      return {scratch.values.at(v).data(), width};
+      return {scratch.panels[buffers_.of(v)].data(), width};
     }
     return {m_.kept(v) + range.first * width, width};
   }
@@ -301,17 +287,16 @@ class RegionRun {
   }
 
   void quantize(int32_t number, const PanelRange& range, const ir::PanelData& x, Scratch& scratch) {
-    for (const Sink& s : sinks_) {
-      if (value(s.value).node != number) continue;
+    for (const Sink& s : sinks_.of(number)) {
       quantize_panel(s, specs_.at(number), *range.group, range.first, range.rows, x.data, x.stride,
                      scratch.codes);
     }
   }
 
-  void write(const ir::Node& n, const PanelRange& range, const ir::Panel& p) {
-    for (const Sink& s : sinks_) {
-      const int32_t port = s.value - n.first_result;
-      if (value(s.value).node != value(n.first_result).node || s.to.scaled != nullptr) continue;
+  void write(int32_t number, const PanelRange& range, const ir::Panel& p) {
+    for (const Sink& s : sinks_.of(number)) {
+      const int32_t port = s.value - node(number).first_result;
+      if (s.to.scaled != nullptr) continue;
       const ir::PanelData& out = p.out[static_cast<size_t>(port)];
       if (out.data == nullptr) continue;
       for (int64_t r = 0; r < range.rows; ++r) {
@@ -342,8 +327,7 @@ class RegionRun {
     if (schedule_.kept[static_cast<size_t>(r.value)]) {
       std::copy(rounded.begin(), rounded.end(), m_.kept(r.value));
     }
-    for (const Sink& s : sinks_) {
-      if (s.value != r.value) continue;
+    for (const Sink& s : sinks_.of(number)) {
       for (int64_t row = 0; row < s.to.rows; ++row) {
         s.to.write(row, 0, s.to.columns, rounded.data() + row * r.width);
       }
@@ -357,15 +341,12 @@ class RegionRun {
   int64_t rows_;
   std::vector<RowGroup> groups_;
   std::vector<PanelRange> panels_;
-  std::vector<Sink> sinks_;
+  PanelBuffers buffers_;
+  RegionSinks sinks_;
   std::unordered_map<int32_t, Reduction> reductions_;
   std::unordered_map<int32_t, numerics::BlockSpec> specs_;
   std::unordered_map<int32_t, CombineRows> combined_;
 };
-
-}  // namespace
-
-namespace {
 
 // A root whose result no epilogue continues, and which is not made of panels of its rows.
 bool is_wgrad(const Memory& memory, const Region& region) {

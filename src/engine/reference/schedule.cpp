@@ -8,7 +8,6 @@
 
 #include "base/checked.h"
 #include "base/diagnostics.h"
-#include "ir/op_record.h"
 #include "numerics/layout.h"
 
 namespace cohort::engine::reference {
@@ -16,16 +15,6 @@ namespace cohort::engine::reference {
 using ir::kNone;
 
 namespace {
-
-// Calls f(value) for each value that a node consumes.
-template <class F>
-void each_operand(const ir::Graph& g, const ir::Node& n, F&& f) {
-  if (n.in != kNone) f(n.in);
-  for (size_t i = 0; i < n.op->fields.size(); ++i) {
-    const ir::FieldValue& field = g.fields[static_cast<size_t>(n.first_field) + i];
-    if (field.kind == ir::FieldValue::Kind::value) f(field.value);
-  }
-}
 
 // fp8_tensor needs the maximum over all rows before it can write the first code.
 bool needs_whole_input(const ir::Graph& g, const ir::Node& n) {

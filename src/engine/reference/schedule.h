@@ -7,9 +7,20 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/op_record.h"
 #include "ir/parts.h"
 
 namespace cohort::engine::reference {
+
+/// Calls f(value) for each value that a node consumes.
+template <class F>
+void each_operand(const ir::Graph& graph, const ir::Node& node, F&& f) {
+  if (node.in != ir::kNone) f(node.in);
+  for (size_t i = 0; i < node.op->fields.size(); ++i) {
+    const ir::FieldValue& field = graph.fields[static_cast<size_t>(node.first_field) + i];
+    if (field.kind == ir::FieldValue::Kind::value) f(field.value);
+  }
+}
 
 struct Region {
   int32_t stage = 0;
