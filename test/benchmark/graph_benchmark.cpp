@@ -10,6 +10,7 @@
 
 #include "benchmark/cpu_clock.h"
 #include "benchmark/fc1.h"
+#include "benchmark/model.h"
 #include "plan/access.h"
 #include "plan/fake_engine.h"
 
@@ -33,6 +34,16 @@ void build_and_finish(benchmark::State& state) {
   }
 }
 BENCHMARK(build_and_finish);
+
+void build_and_finish_model(benchmark::State& state) {
+  const benchmarks::ModelShape shape;
+  state.counters["nodes"] = static_cast<double>(benchmarks::model(shape).node_count());
+  for (auto _ : state) {
+    const Graph g = benchmarks::model(shape);
+    benchmark::DoNotOptimize(&g);
+  }
+}
+BENCHMARK(build_and_finish_model)->Unit(benchmark::kMillisecond);
 
 // A key is made once a graph, so each iteration takes a batch of new graphs and times the keys.
 void key_first(benchmark::State& state) {
