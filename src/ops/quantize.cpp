@@ -35,13 +35,14 @@ void check_attributes(ir::Infer& c, Format to, DType element) {
   if (col_layout != ScaleLayout::per_group && col_layout != ScaleLayout::global) {
     refuse("col_layout", "per_group or global", name(col_layout), "no layout of column scales");
   }
+  const int64_t block = info(to).block;  // 0 where a scale has no block, which has no columns
   if (col_layout == ScaleLayout::global && axes != Axes::row && c.in().groups != ir::kNone) {
     const auto& groups = c.graph().values[static_cast<size_t>(c.in().groups)];
-    if (groups.row_alignment % info(to).block != 0) {
+    if (block > 0 && groups.row_alignment % block != 0) {
       refuse("col_layout", "per_group", "global",
              "blocks start anew at each group: one matrix over all tokens needs groups of a "
              "multiple of " +
-                 std::to_string(info(to).block) + " rows (row_alignment)");
+                 std::to_string(block) + " rows (row_alignment)");
     }
   }
   const bool needs_groups = is_placed_by_group(row_layout);
