@@ -98,7 +98,8 @@ struct PlanOptions {
   int32_t sm_limit = 0;                  ///< Use at most this many SMs (cores); 0: all.
   int64_t workspace_limit = -1;          ///< Bytes of workspace at the bound; -1: any.
   bool allow_approx_reciprocal = false;  ///< Quantize may use norm * rcp.approx.
-  int64_t expected_rows = 0;             ///< Hint: rows an expert; 0: unknown. May be ignored.
+  int64_t expected_rows = 0;             ///< Hint: rows an expert, tokens * top_k / all experts of
+                                         ///< the layer; 0: unknown. May be ignored.
   std::string_view engine{};             ///< Only this engine; empty: the best.
 };
 
@@ -139,6 +140,10 @@ class COHORT_API Plan {
   [[nodiscard]] int32_t refusal_count() const noexcept;  ///< Number of refusals kept.
   /// The i-th refusal; `i` must lie in [0, refusal_count()).
   [[nodiscard]] Refusal refusal(int32_t i) const noexcept;
+
+  /// Every group must have a multiple of this many rows when the plan runs: what the engine needs,
+  /// what ops need, and what row_alignment of the groups promised. 1: any number of rows.
+  [[nodiscard]] int64_t required_group_alignment() const noexcept;
 
   [[nodiscard]] int32_t tensor_count() const noexcept;  ///< Tensors that bind wants.
   /// The i-th tensor at the bound of every named extent.

@@ -84,6 +84,8 @@ class Executable {
  public:
   virtual ~Executable() = default;
   [[nodiscard]] virtual int64_t workspace_bytes(ir::SymbolSizes sizes) const = 0;
+  /// Rows that every group must have a multiple of, beyond what the graph promises.
+  [[nodiscard]] virtual int64_t group_alignment() const { return 1; }
   /// Where every tensor must live; bind checks it.
   [[nodiscard]] virtual MemoryDevice::Type memory() const { return MemoryDevice::Type::cpu; }
   /// Throws FindingsError.

@@ -79,6 +79,7 @@ Refusal Plan::refusal(int32_t i) const noexcept {
   const plan::RefusalText& r = data_->refusals[static_cast<size_t>(i)];
   return {r.engine, r.reason.constraint, r.reason.wanted, r.reason.got};
 }
+int64_t Plan::required_group_alignment() const noexcept { return data_->group_alignment; }
 int32_t Plan::tensor_count() const noexcept { return static_cast<int32_t>(data_->tensors.size()); }
 TensorInfo Plan::tensor(int32_t i) const noexcept { return data_->tensors[static_cast<size_t>(i)]; }
 Result<TensorInfo> Plan::tensor(int32_t i, const Graph& graph, Sizes sizes) const noexcept {

@@ -33,6 +33,7 @@ class PlanData {
   std::vector<TensorInfo> tensors;  ///< At the bounds.
   std::vector<int64_t> bounds;      ///< By symbol.
   int64_t workspace_bytes = 0;
+  int64_t group_alignment = 1;  ///< Rows that every group has a multiple of.
 
   void retain() const { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() const {

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <limits>
+#include <numeric>
 
 #include "base/diagnostics.h"
 #include "ir/op_record.h"
@@ -123,6 +125,21 @@ std::string explain(const Request& request, const std::vector<Candidate>& served
   return s + executable.explain();
 }
 
+// A multiple of both; past 2^63 no group but an empty one has it.
+int64_t common_multiple(int64_t a, int64_t b) {
+  int64_t product = 0;
+  const bool fits = !__builtin_mul_overflow(a / std::gcd(a, b), b, &product);
+  return fits ? product : std::numeric_limits<int64_t>::max();
+}
+
+int64_t group_alignment(const ir::Graph& graph, const engine::Executable& executable) {
+  int64_t rows = executable.group_alignment();
+  for (const ir::Value& v : graph.values) {
+    if (v.role == Role::groups) rows = common_multiple(rows, v.row_alignment);
+  }
+  return rows;
+}
+
 }  // namespace
 
 PlanData* plan_graph(const ir::Graph& graph, int32_t device, const PlanOptions& options,
@@ -165,6 +182,7 @@ PlanData* plan_graph(const ir::Graph& graph, int32_t device, const PlanOptions& 
   }
   if (served.empty()) throw base::FindingsError{unsupported(request, data->refusals)};
   data->engine = served.front().engine->name();
+  data->group_alignment = group_alignment(graph, *data->executable);
   data->explanation =
       explain(request, served, data->refusals, *data->executable, data->workspace_bytes);
   return data.release();

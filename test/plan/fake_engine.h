@@ -13,16 +13,18 @@ namespace cohort::test {
 
 class FakeExecutable : public engine::Executable {
  public:
-  explicit FakeExecutable(int64_t workspace, MemoryDevice::Type memory)
-      : workspace_(workspace), memory_(memory) {}
+  FakeExecutable(int64_t workspace, MemoryDevice::Type memory, int64_t rows)
+      : workspace_(workspace), memory_(memory), rows_(rows) {}
   int64_t workspace_bytes(ir::SymbolSizes) const override { return workspace_; }
   MemoryDevice::Type memory() const override { return memory_; }
+  int64_t group_alignment() const override { return rows_; }
   void launch(const engine::Launch&) const override {}
   std::string explain() const override { return "fake kernel\n"; }
 
  private:
   int64_t workspace_;
   MemoryDevice::Type memory_;
+  int64_t rows_;
 };
 
 class FakeEngine : public engine::Engine {
@@ -44,7 +46,7 @@ class FakeEngine : public engine::Engine {
       throw base::FindingsError{base::make_findings(ErrorKind::environment,
                                                     {.code = "E-ENVIRONMENT", .message = failure})};
     }
-    return std::make_unique<FakeExecutable>(workspace, memory);
+    return std::make_unique<FakeExecutable>(workspace, memory, group_rows);
   }
   std::span<const engine::Erratum> errata() const override { return known_errata; }
 
@@ -52,6 +54,7 @@ class FakeEngine : public engine::Engine {
   std::string failure;  ///< What build says instead of building.
   int64_t workspace = 0;
   MemoryDevice::Type memory = MemoryDevice::Type::cpu;
+  int64_t group_rows = 1;  ///< Groups must have a multiple of this many.
   std::vector<engine::Erratum> known_errata;
   mutable int builds = 0;
 

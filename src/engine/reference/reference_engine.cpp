@@ -65,6 +65,15 @@ class ReferenceExecutable : public Executable {
     return total;
   }
 
+  int64_t group_alignment() const override {
+    int64_t rows = 1;
+    for (const ir::Node& n : graph_->nodes) {
+      const auto unit = n.op->reference.row_unit;
+      if (unit != nullptr) rows = std::max(rows, unit(*graph_, n));
+    }
+    return rows;
+  }
+
   void launch(const Launch& launch) const override {
     const Memory memory(*graph_, schedule_, launch);
     const bool small = work(*graph_, launch.sizes) < kFlopsWorthThreads;
