@@ -88,6 +88,15 @@ TEST(Combine, BadEntriesAreFindings) {
   }
 }
 
+// vllm#39593: a token that is routed to one row twice has it twice.
+TEST(Combine, ARowNamedTwiceCountsTwice) {
+  Layer l;
+  l.rev = {3, 3, -1, 3, 0, -1};
+  const std::vector<float> y = l.y;
+  const std::vector<float> wanted{2 * y[6], 2 * y[7], y[6], y[7], y[0], y[1]};
+  expect_same_bits(combined(l, false), wanted);
+}
+
 // Tokens with 2, 0, 1 and 3 entries, said in every way.
 TEST(Combine, VariableNumberOfExperts) {
   const std::vector<int64_t> counts{2, 0, 1, 3};

@@ -142,7 +142,7 @@ TEST(Glu, RepackedWeightsGiveTheSameActivation) {
   }
 }
 
-// sonic-moe#63: the activation must be right on data of unit scale, in every column.
+// sonic-moe#63, quack#133: the activation must be right on data of unit scale, in every column.
 TEST(Glu, UnitScaleDataInEveryColumn) {
   constexpr int64_t kN = 256, kRows = 256;
   std::mt19937 random(5);

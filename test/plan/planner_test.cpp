@@ -65,6 +65,7 @@ TEST(Planner, DeclineIsKeptWithConstraintWantedAndGot) {
   EXPECT_EQ("2", r.got);
 }
 
+// ORT#26274, cudnn-frontend#116: the error says of each engine what it wanted and what it got.
 TEST(Planner, NobodyServesIsUnsupportedAndCarriesTheGraph) {
   FakeEngine a("a");
   a.answer = [](const Request&, Claim& c) {

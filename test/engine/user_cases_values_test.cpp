@@ -1,0 +1,137 @@
+// Values that users of other libraries did not get, as their reports say; each names its origin.
+#include <cohort/numerics.h>
+
+#include "engine/gemm_case.h"
+#include "engine/near.h"
+
+namespace cohort::test {
+namespace {
+
+// pytorch#190449: an fp8 output with a given scale, and the maximum before it. D is the code of
+// acc * scale, saturated; another scale gives another D and the same maximum.
+TEST(UserCases, Fp8OutputWithScaleAndMaximum) {
+  GemmCase c;
+  c.rows = 40;
+  Builder g("fp8");
+  const auto x = g.input("x", {c.rows, c.sum}, DType::f32);
+  const auto w = g.weights("w", {c.experts, c.features, c.sum}, DType::f32);
+  const auto y = g.add(GroupedGemm{.a = x, .b = w, .groups = g.groups("g", 3, GroupForm::ends)});
+  g.output("d", y.then(Cast{.to = DType::e4m3, .scale = g.scalar("s")}));
+  g.output("amax", y.then(Amax{}));
+  Bench bench(finish(g));
+  bench.tensors.set("x", c.x);
+  bench.tensors.set("w", c.w);
+  put_groups(bench.tensors, "g", c.form, c.offsets, c.ranges);
+  const std::vector<float> acc = c.expected();
+  float largest = 0;
+  for (const float a : acc) largest = std::max(largest, std::fabs(a));
+  std::vector<std::vector<uint8_t>> seen;
+  for (const float scale : {1.0f / 64, 1.0f / 3, 16.0f}) {
+    bench.tensors.set<float>("s", {scale});
+    bench.run_well();
+    EXPECT_EQ(bench.tensors.values<float>("amax")[0], largest);
+    const auto codes = bench.tensors.raw("d");
+    for (size_t i = 0; i < codes.size(); ++i) {
+      const float product = acc[i] * scale;
+      ASSERT_EQ(codes[i], slow_encode(slow_formats()[2], static_cast<double>(product),
+                                      numerics::Round::nearest_even, true, 0))
+          << i << " of scale " << scale;
+    }
+    for (const auto& other : seen) EXPECT_NE(codes, other);
+    seen.push_back(codes);
+  }
+  EXPECT_GT(largest * 16, 448) << "nothing saturates";
+}
+
+// TE#3342, #3352: byte 0x3C of a gradient is 1 in e5m2; read as e4m3 it is 1.5.
+TEST(UserCases, GradientsInE5m2) {
+  Builder g("dsrelu");
+  const auto dy = g.scaled_input("dy", {2, 32}, Format::mxfp8_e5m2);
+  const auto w = g.scaled_weights("w", {1, 3, 32}, Format::mxfp8_e4m3);
+  const auto c = g.input("c", {2, 3}, DType::bf16);
+  const auto groups = g.groups("g", 1, GroupForm::ends);
+  const DSrelu d = g.add(GroupedGemm{.a = dy, .b = w, .groups = groups})
+                       .then(DReluSquared{.c = g.add(Load{.x = c, .groups = groups}),
+                                          .prob = g.row_input("p", 2)});
+  g.output("d", d);
+  g.output("dprob", d.dprob);
+  Bench bench(finish(g));
+  bench.tensors.fill("dy", 0x3C);
+  bench.tensors.fill("w", 0x38);  // 1 in e4m3
+  bench.tensors.fill("dy.scale", 127);
+  bench.tensors.fill("w.scale", 127);
+  bench.tensors.set<uint16_t>("c", {0x3F80, 0x4000, 0xBF80, 0x3F80, 0x4000, 0xBF80});  // 1, 2, -1
+  bench.tensors.set<float>("p", {1, 0.5f});
+  bench.tensors.set<int32_t>("g", {2});
+  bench.run_well();
+  EXPECT_EQ(bench.tensors.values<float>("d"), (std::vector<float>{64, 128, 0, 32, 64, 0}));
+  EXPECT_EQ(bench.tensors.values<float>("dprob"), (std::vector<float>{160, 160}));
+}
+
+constexpr int64_t kRows = 12, kHidden = 8, kInter = 32, kExperts = 2;
+
+// What one training step makes of W1, all in its packing.
+struct Layer {
+  std::vector<float> h, a, dw1, db1;
+};
+
+Layer layer(Packing packing, const std::vector<float>& w1, const std::vector<float>& b1) {
+  Builder g("layer");
+  const auto x = g.input("x", {kRows, kHidden}, DType::f32);
+  const auto groups = g.groups("g", kExperts, GroupForm::ends);
+  const Glu act{.act = GluAct::swiglu, .packing = packing};
+  const auto h =
+      g.add(GroupedGemm{.a = x,
+                        .b = g.weights("w1", {kExperts, 2 * kInter, kHidden}, DType::f32),
+                        .groups = groups})
+          .then(Bias{.by = g.group_matrix("b1", {kExperts, 2 * kInter})});
+  const auto da = g.input("da", {kRows, kInter}, DType::f32);
+  const DGated dh = g.add(Load{.x = da, .groups = groups}).then(DGlu::of(act, h));
+  g.output("h", h);
+  g.output("a", h.then(act));
+  g.output("dw1", g.add(GroupedWgrad{.a = dh, .b = x, .groups = groups}));
+  g.output("db1", dh.then(DBias{}));
+  Bench bench(finish(g));
+  bench.tensors.set("x", whole_numbers(kRows * kHidden, 1));
+  bench.tensors.set("da", whole_numbers(kRows * kInter, 2));
+  bench.tensors.set("w1", w1);
+  bench.tensors.set("b1", b1);
+  bench.tensors.set<int32_t>("g", {5, 12});
+  bench.run_well();
+  return {bench.tensors.values<float>("h"), bench.tensors.values<float>("a"),
+          bench.tensors.values<float>("dw1"), bench.tensors.values<float>("db1")};
+}
+
+std::vector<float> repacked(Packing from, Packing to, const std::vector<float>& x, int64_t outer,
+                            int64_t inner) {
+  std::vector<float> y(x.size());
+  const GluMatrix m{.dtype = DType::f32, .outer = outer, .features = 2 * kInter, .inner = inner};
+  EXPECT_TRUE(repack_glu(from, to, m, reinterpret_cast<const std::byte*>(x.data()),
+                         reinterpret_cast<std::byte*>(y.data())));
+  return y;
+}
+
+// sonic-moe#12, #45-47: W1 in another packing gives the same activation; its gradient and that of
+// its bias come back in that packing.
+TEST(UserCases, GradientsComeBackInThePackingOfTheWeights) {
+  std::vector<float> w1 = whole_numbers(kExperts * 2 * kInter * kHidden, 3);
+  for (float& w : w1) w /= 16;
+  const std::vector<float> b1 = whole_numbers(kExperts * 2 * kInter, 4);
+  const Layer want = layer(Packing::split, w1, b1);
+  for (const Packing p : {Packing::interleaved, Packing::bands8, Packing::bands32}) {
+    SCOPED_TRACE(std::string(name(p)));
+    const Layer got = layer(p, repacked(Packing::split, p, w1, kExperts, kHidden),
+                            repacked(Packing::split, p, b1, kExperts, 1));
+    expect_same_bits(got.a, want.a);
+    expect_same_bits(repacked(p, Packing::split, got.h, kRows, 1), want.h);
+    expect_same_bits(repacked(p, Packing::split, got.dw1, kExperts, kHidden), want.dw1);
+    expect_same_bits(repacked(p, Packing::split, got.db1, kExperts, 1), want.db1);
+    if (p != Packing::bands32) {  // of 64 features it is the split one
+      EXPECT_NE(got.dw1, want.dw1);
+      EXPECT_NE(got.db1, want.db1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cohort::test
