@@ -11,12 +11,21 @@ double nonzero(const Position& p) {
   return i % 3 == 0 ? -v : v;
 }
 
+// A true and a false one in every combination with what `nth` of the other matrix makes.
+auto truths(int64_t nth) {
+  return [nth](const Position& p) { return (p[0] * 10 + p[1]) / nth % 2 == 0 ? 0.0 : 1.5; };
+}
+
 // Two matrices in memory; f as the op has it, `swapped` taken into account.
 template <class F>
 void two(Case& c, BinaryMode mode, F f, bool swapped = false) {
   const auto x = c.matrix("x", 10);
   const auto y = c.matrix("by", 10, DType::bf16);
   c.fill_with(y, nonzero);
+  if (mode == BinaryMode::logical_and || mode == BinaryMode::logical_or) {
+    c.fill_with(x, truths(1));
+    c.fill_with(y, truths(2));
+  }
   const Binary op{.mode = mode, .by = y.h, .swapped = swapped};
   c.output(
       "y", c.add(Load{.x = x.h, .groups = c.groups()}).then(op), {},

@@ -9,6 +9,21 @@ constexpr int64_t kHalf = 64;  // a multiple of every band
 
 Near no_term(int64_t) { return 0.0; }
 
+// Upstream gradients: more bits than bf16 has.
+double fine(const Position& p) {
+  return static_cast<double>((p[0] * 131 + p[1] * 577) % 2001 - 1000) / 256;
+}
+// Saved numbers on both sides of a clamp at 7; bf16 holds them.
+double wide(const Position& p) {
+  return static_cast<double>((p[0] * 37 + p[1] * 11) % 41 - 20) / 2;
+}
+// The gradient.
+Data<Tensor> upstream(Case& c) {
+  const auto x = c.matrix("x", kHalf);
+  c.fill_with(x, fine);
+  return x;
+}
+
 // All outputs of a backward: `y`, `p`, `term` by row; `parts` of a gate and an up.
 template <class Y, class P, class T, class F>
 void expect(Case& c, const DGated& d, const Data<Tensor>& saved, int64_t band, Y y, P p, T term,
@@ -36,7 +51,7 @@ void expect(Case& c, const DGated& d, const Data<Tensor>& saved, int64_t band, Y
 }  // namespace
 
 CONFORMANCE(d_glu, swiglu_split) {
-  const auto x = c.matrix("x", kHalf);
+  const auto x = upstream(c);
   const auto saved = c.matrix("c", 2 * kHalf);
   const auto p = c.row("p");
   const auto term = c.row("term");
@@ -53,8 +68,9 @@ CONFORMANCE(d_glu, swiglu_split) {
 }
 
 CONFORMANCE(d_glu, gpt_oss_interleaved) {
-  const auto x = c.matrix("x", kHalf);
+  const auto x = upstream(c);
   const auto saved = c.matrix("c", 2 * kHalf, DType::bf16);
+  c.fill_with(saved, wide);
   const auto p = c.row("p", DType::bf16);
   DGlu op = DGlu::of(Glu::gpt_oss(Packing::interleaved), c.add(Load{.x = saved.h}));
   op.prob = p.h;
@@ -64,7 +80,7 @@ CONFORMANCE(d_glu, gpt_oss_interleaved) {
 }
 
 CONFORMANCE(d_glu, clamped_bands8_without_prob) {
-  const auto x = c.matrix("x", kHalf);
+  const auto x = upstream(c);
   const auto saved = c.matrix("c", 2 * kHalf);
   const auto d =
       c.add(Load{.x = x.h, .groups = c.groups()})
@@ -75,8 +91,9 @@ CONFORMANCE(d_glu, clamped_bands8_without_prob) {
 }
 
 CONFORMANCE(d_glu, geglu_bands32_rounded_accumulator) {
-  const auto x = c.matrix("x", kHalf);
+  const auto x = upstream(c);
   const auto saved = c.matrix("c", 2 * kHalf);
+  c.fill_with(saved, wide);
   const auto d = c.add(Load{.x = x.h, .groups = c.groups()})
                      .then(DGlu{.c = c.add(Load{.x = saved.h}),
                                 .act = GluAct::geglu,
@@ -89,7 +106,7 @@ CONFORMANCE(d_glu, geglu_bands32_rounded_accumulator) {
 }
 
 CONFORMANCE(d_glu, situ_with_a_term_of_another_product) {
-  const auto x = c.matrix("x", kHalf);
+  const auto x = upstream(c);
   const auto saved = c.matrix("c", 2 * kHalf);
   const auto p = c.row("p");
   const auto w = c.weights("w", 3, 1, kHalf);

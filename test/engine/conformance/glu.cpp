@@ -17,6 +17,9 @@ struct Layout {
 template <class F>
 void one(Case& c, const Glu& op, int64_t band, const OutputOptions& options, F y) {
   const auto x = c.matrix("x", 2 * kHalf);
+  c.fill_with(x, [](const Position& p) {  // on both sides of a clamp at 7
+    return static_cast<double>((p[0] * 37 + p[1] * 11) % 41 - 20) / 2;
+  });
   const Layout at{band};
   c.output("y", c.add(Load{.x = x.h, .groups = c.groups()}).then(op), options,
            [=](int64_t r, int64_t n) { return y(x(r, at.gate(n)), x(r, at.up(n))); });

@@ -31,6 +31,9 @@ void whole(Case& c, const Hadamard& op) {
   const bool row = op.axis == Axes::row;
   const DType through = op.round_through ? *op.round_through : DType::f32;
   const auto x = c.matrix("x", 32);
+  c.fill_with(x, [](const Position& p) {  // more bits than f16 has
+    return static_cast<double>((p[0] * 1231 + p[1] * 4177) % 20001 - 10000) / 4096;
+  });
   const auto groups = c.groups({.multiple = 16});
   c.output("y", c.add(Load{.x = x.h, .groups = groups}).then(op), {},
            [=, t = c.tokens(), factor = op.normalised ? 0.25 : 1.0](int64_t r, int64_t n) {

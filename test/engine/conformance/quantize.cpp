@@ -15,7 +15,33 @@ double spread(const Position& p) {
   return round_to(DType::f32, h % 3 == 0 ? -v : v);
 }
 
+constexpr float kNorm = 0.7f;
+
+// Numbers that norm * (1 / scale) and norm / scale put on two sides of a tie of e2m1, where the two
+// factors differ.
+double near_ties(const Position& p) {
+  BlockSpec spec;
+  spec.format = Format::nvfp4;
+  spec.qmax = 6;
+  spec.norm = kNorm;
+  const float largest = 1 + static_cast<float>((p[0] * 7 + p[1] / 16 * 3) % 50) / 50;
+  if (p[1] % 16 == 0) return static_cast<double>(largest);
+  const float scale = numerics::test::scale_of(spec, numerics::test::scale_code(spec, largest));
+  const float exact = kNorm / scale;
+  const float approximate = kNorm * (1.0f / scale);
+  const float ties[] = {0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f};
+  const float tie = ties[p[1] % 6];
+  float v = tie / exact;
+  for (int i = 0; i < 4; ++i) v = std::nextafter(v, 0.0f);
+  for (int i = 0; i < 8; ++i) {
+    if ((v * exact > tie) != (v * approximate > tie)) break;
+    v = std::nextafter(v, 100.0f);
+  }
+  return static_cast<double>(v);
+}
+
 struct Wanted {
+  double (*data)(const Position&) = spread;
   Format to = Format::mxfp8_e4m3;
   int64_t features = 80;
   Tail tail = Tail::leave;
@@ -43,7 +69,7 @@ float default_qmax(DType element) {
 
 void quantise(Case& c, const Wanted& w) {
   const auto x = c.matrix("x", w.features);
-  c.fill_with(x, spread);
+  c.fill_with(x, w.data);
   const bool chance = w.rounding == Rounding::stochastic;
   Quantize op{.to = w.to,
               .axes = w.axes,
@@ -102,7 +128,9 @@ CONFORMANCE(quantize, mxfp8_e5m2_col) {
 CONFORMANCE(quantize, mxfp4_both) { quantise(c, {.to = Format::mxfp4, .axes = Axes::both}); }
 CONFORMANCE(quantize, nvfp4_both) { quantise(c, {.to = Format::nvfp4, .axes = Axes::both}); }
 CONFORMANCE(quantize, fp8_tensor) { quantise(c, {.to = Format::fp8_tensor}); }
-CONFORMANCE(quantize, fp8_row) { quantise(c, {.to = Format::fp8_row, .element = DType::e4m3}); }
+CONFORMANCE(quantize, fp8_row) {
+  quantise(c, {.to = Format::fp8_row, .features = 300, .element = DType::e4m3});
+}
 CONFORMANCE(quantize, fp8_block128_e5m2) {
   quantise(c, {.to = Format::fp8_block128, .features = 300, .element = DType::e5m2});
 }
@@ -119,7 +147,8 @@ CONFORMANCE(quantize, even) {
   quantise(c, {.scale_rounding = ScaleRounding::even, .axes = Axes::both});
 }
 CONFORMANCE(quantize, approximate_reciprocal) {
-  quantise(c, {.to = Format::nvfp4, .norm = 0.7f, .reciprocal = Reciprocal::approx});
+  quantise(
+      c, {.data = near_ties, .to = Format::nvfp4, .norm = kNorm, .reciprocal = Reciprocal::approx});
 }
 CONFORMANCE(quantize, stochastic) {
   quantise(c, {.rounding = Rounding::stochastic, .axes = Axes::both});
