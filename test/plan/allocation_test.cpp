@@ -59,8 +59,8 @@ class NoAllocation : public ::testing::Test {
   FakeEngine engine_{"empty"};
 };
 
-// thunder#271, cudnn-frontend#1086: what a call costs beside its kernel. test/benchmark measures the
-// time of build, key, cache hit and run.
+// thunder#271, cudnn-frontend#1086: what a call costs beside its kernel. test/benchmark measures
+// the time of build, key, cache hit and run.
 TEST_F(NoAllocation, RunOfAnEmptyPlan) {
   const Execution e = bind(empty_plan());
   EXPECT_EQ(0, counted([&] { return static_cast<bool>(e.run(nullptr)); }));
