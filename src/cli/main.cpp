@@ -24,6 +24,9 @@ std::string seed_fault(const std::string& text) {
   if (parsed.ec == std::errc() && parsed.ptr == end) return {};
   return "wanted a seed of 0 .. 2^64 - 1, got " + text;
 }
+std::string path_fault(const std::string& path) {
+  return path.empty() ? "wanted a path, got an empty one" : "";
+}
 
 // The commands, their options, and what runs when one is chosen.
 class Application {
@@ -95,18 +98,20 @@ class Application {
     CLI::App* r = graph_command("run", "Plan and execute.", [this] { return run(common_, run_); });
     r->add_option("--arch", run_.arch, "cpu, sm90, sm100, sm103 or sm107");
     r->add_option("--engine", run_.engine, "Only this engine");
-    CLI::Option* inputs = r->add_option("--inputs", run_.inputs, "Tensors by name, safetensors");
+    CLI::Option* inputs =
+        r->add_option("--inputs", run_.inputs, "Tensors by name, safetensors")->check(path_fault);
     CLI::Option* random =
         r->add_option("--random", run_.seed, "Make inputs from this seed")->check(seed_fault);
     inputs->excludes(random);
     r->add_option("--size", run_.sizes, "Value of a dynamic extent, NAME=VALUE");
     r->add_option("--outputs", run_.outputs, "Where to store the outputs, safetensors")
-        ->check([](const std::string& path) { return path.empty() ? "wanted a path" : ""; });
+        ->check(path_fault);
     CLI::Option* compare =
         r->add_option("--compare", run_.compare, "Hold every output to its derived error bound")
             ->check(CLI::IsMember({"reference"}));
     r->add_option("--results", run_.results,
                   "Compare these outputs of another run, safetensors; nothing is run")
+        ->check(path_fault)
         ->needs(compare);
     r->callback([this, r, random] {
       run_.random = random->count() > 0;

@@ -115,10 +115,6 @@ Cache& cache() {
   return *c;
 }
 
-}  // namespace
-
-namespace {
-
 // What the environment and the caller ask for is said to be wrong, never ignored.
 void check_options(const PlanOptions& options) {
   const std::string& fault = base::options().fault;
@@ -141,22 +137,14 @@ void check_options(const PlanOptions& options) {
   if (!d.empty()) throw base::FindingsError{d.take(ErrorKind::mismatch)};
 }
 
-}  // namespace
-
-PlanData* cached_plan(const ir::Graph& graph, int32_t device, const PlanOptions& options) {
+PlanData* find_or_make(const ir::Graph& graph, int32_t device, const PlanOptions& options) {
   check_options(options);
   const CacheKey key(graph, device, options);
   if (PlanData* hit = cache().find(key, graph)) {
     base::log(2, "plan cache: hit");
     return hit;
   }
-  PlanData* made = nullptr;
-  try {
-    made = plan_graph(graph, device, options, engine::all_engines());
-  } catch (const base::FindingsError& e) {
-    base::log(1, e.findings.text());
-    throw;
-  }
+  PlanData* made = plan_graph(graph, device, options, engine::all_engines());
   base::log(2, "plan cache: miss");
   base::log(2, made->explanation);
   try {
@@ -166,6 +154,17 @@ PlanData* cached_plan(const ir::Graph& graph, int32_t device, const PlanOptions&
     throw;
   }
   return made;
+}
+
+}  // namespace
+
+PlanData* cached_plan(const ir::Graph& graph, int32_t device, const PlanOptions& options) {
+  try {
+    return find_or_make(graph, device, options);
+  } catch (const base::FindingsError& e) {
+    base::log(1, e.findings.text());
+    throw;
+  }
 }
 
 }  // namespace cohort::plan

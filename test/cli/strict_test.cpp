@@ -27,6 +27,8 @@ TEST_F(Strict, Arguments) {
   fails("run " + g + " --random 99999999999999999999999", 2, "2^64");
   EXPECT_EQ(cohort("run " + g + " --random 18446744073709551615 --size M=2").exit, 0);
   fails("run " + g + " --random 1 --size M=8 --outputs ''", 2, "path");
+  fails("run " + g + " --random 1 --size M=8 --compare reference --results ''", 2, "path");
+  fails("run " + g + " --inputs ''", 2, "path");
   fails("show " + g + " --format svg --json", 2, "--json");
   fails("bogus", 2, "no command 'bogus'; there are check");
   EXPECT_EQ(cohort("bogus").err.find("subcommand"), std::string::npos);

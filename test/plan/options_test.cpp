@@ -41,7 +41,13 @@ TEST(Log, SaysHowAPlanWasFound) {
   PlanOptions options;
   options.engine = "nobody";
   EXPECT_FALSE(make_plan(product(), Device::cpu(), options));
+  options = {};
+  options.sm_limit = -1;
+  EXPECT_FALSE(make_plan(product(), Device::cpu(), options));
   set_log(nullptr, nullptr);
+  EXPECT_FALSE(make_plan(product(), Device::cpu(), {.expected_rows = -1}));
+  EXPECT_NE(lines.find("E-ATTRIBUTE PlanOptions.sm_limit"), std::string::npos);
+  EXPECT_EQ(lines.find("expected_rows"), std::string::npos) << "nobody listens any more";
   EXPECT_NE(lines.find("E-UNSUPPORTED"), std::string::npos);
 }
 
