@@ -113,10 +113,10 @@ class Application {
                   "Compare these outputs of another run, safetensors; nothing is run")
         ->check(path_fault)
         ->needs(compare);
-    r->callback([this, r, random] {
+    r->callback([this, random] {
       run_.random = random->count() > 0;
       if (run_.inputs.empty() && !run_.random) {
-        throw CLI::RequiredError(r->get_name() + " needs --inputs or --random");
+        throw CLI::RequiredError("--inputs or --random");
       }
       chosen_ = [this] { return run(common_, run_); };
     });

@@ -256,7 +256,7 @@ void RunMemory::load(const TensorFile& file) {
     if (!use(from)) return problems.push_back(missing_tensor(from));
     copy(file, from, to, problems);
   };
-  // A file may hold what an earlier run made as well: it is not read, but it must be the same.
+  // A file may hold what an earlier run made as well: not read, yet of the right type and shape.
   const auto take_output = [&](const NamedTensor& to) {
     const std::string name(to.name);
     if (use(name + ".init")) copy(file, name + ".init", to, problems);
