@@ -284,7 +284,7 @@ void RunMemory::load(const TensorFile& file) {
   stop_with(problems);
 }
 
-void RunMemory::load_outputs(const TensorFile& file) {
+void RunMemory::load_outputs(const TensorFile& file) const {
   std::vector<std::string> problems;
   for (const NamedTensor& t : outputs()) {
     const std::string name(t.name);

@@ -27,7 +27,7 @@ class RunMemory {
   /// Copies inputs and first contents from a file. Throws Failure with every finding.
   void load(const TensorFile& file);
   /// Copies outputs from a file that an earlier run stored. Throws Stop with every problem.
-  void load_outputs(const TensorFile& file);
+  void load_outputs(const TensorFile& file) const;
   /// Makes inputs that suit the graph: unit-scale data, groups with an empty one, valid indices.
   void randomize(uint64_t seed);
 
