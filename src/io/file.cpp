@@ -71,7 +71,8 @@ std::string resolved(std::string path) {
     const ssize_t n = ::readlink(path.c_str(), target.data(), target.size());
     if (n <= 0) return path;
     target.resize(static_cast<size_t>(n));
-    path = target[0] == '/' ? target : folder_of(path) + "/" + target;
+    if (target[0] != '/') target.insert(0, folder_of(path).append("/"));
+    path = std::move(target);
   }
   errno = ELOOP;
   throw base::FindingsError{file_findings(path, "write")};
