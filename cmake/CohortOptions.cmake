@@ -36,7 +36,8 @@ endif()
 if(COHORT_SANITIZE)
   string(REPLACE "," ";" kinds "${COHORT_SANITIZE}")
   foreach(kind ${kinds})
-    # UBSan doubles the time to compile a test, and watches what the library does all the same.
+    # UBSan doubles the time to compile a test or the command, and watches what the library does all
+    # the same.
     if(kind STREQUAL "undefined")
       set(kind_flag $<$<NOT:$<BOOL:$<TARGET_PROPERTY:COHORT_NO_UBSAN>>>:-fsanitize=undefined>)
     else()
