@@ -56,7 +56,7 @@ function(cohort_add_command)
   endif()
   find_package(CLI11 2.1 REQUIRED)
   add_executable(cohort_command ${sources})
-  set_target_properties(cohort_command PROPERTIES OUTPUT_NAME cohort)
+  set_target_properties(cohort_command PROPERTIES OUTPUT_NAME cohort COHORT_NO_UBSAN ON)
   target_include_directories(cohort_command PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(cohort_command PRIVATE cohort_flags cohort_static CLI11::CLI11
                                                nlohmann_json::nlohmann_json)

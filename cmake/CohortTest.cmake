@@ -28,6 +28,7 @@ function(cohort_add_room_test room)
   endif()
   set(target test_${room})
   add_executable(${target} ${sources})
+  set_target_properties(${target} PROPERTIES COHORT_NO_UBSAN ON)
   cohort_test_settings(${target})
   target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main)
   gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${room}.

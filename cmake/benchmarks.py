@@ -23,7 +23,7 @@ import compile_cost
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/benchmarks.md"
 COMMAND = "`python3 cmake/benchmarks.py`"
-REPETITIONS = {"graph": 9, "json": 9, "product": 5, "engine": 3, "quantize": 7}
+REPETITIONS = {"graph": 9, "json": 9, "product": 5, "engine": 3, "quantize": 7, "glu": 7}
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 Row = collections.namedtuple("Row", "what aim measured met")
@@ -100,6 +100,18 @@ def memory_row(results, what, aim, name, limit):
                beyond <= limit)
 
 
+def glu_rows(r):
+    """One core; items are activated features. d_glu makes all of its three results."""
+    return [
+        rate_row(r, f"{op} {what}, one core with AVX2", "100 M elements/s", f"glu.{op}/{arguments}",
+                 "items_per_second", "M elements/s", 100)
+        for what, arguments in (("swiglu, interleaved", "act:0/packing:1"),
+                                ("swiglu, bands32", "act:0/packing:3"),
+                                ("situ, split", "act:2/packing:0"))
+        for op in ("glu", "d_glu")
+    ]
+
+
 def compile_row(runs):
     figures = compile_cost.figures("g++", runs)
     ours, theirs = figures["cohort/cohort.h"], figures["string, vector, tuple"]
@@ -159,6 +171,7 @@ def table(r, compile_runs):
                  "quantize.rows/format:0", "items_per_second", "M elements/s", 200),
         rate_row(r, "MXFP8 quantiser, row and column", "100 M elements/s",
                  "quantize.rows_and_columns/format:0", "items_per_second", "M elements/s", 100),
+        *glu_rows(r),
     ]
 
 
