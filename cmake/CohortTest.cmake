@@ -21,6 +21,22 @@ function(cohort_test_settings target)
   endif()
 endfunction()
 
+# Headers that nearly every test includes, compiled once for all of them. Not in `dev`, which would
+# not notice a header that a test forgot.
+function(cohort_precompile target)
+  if(NOT COHORT_PRECOMPILE)
+    return()
+  endif()
+  get_property(donor GLOBAL PROPERTY COHORT_PRECOMPILED)
+  if(donor)
+    target_precompile_headers(${target} REUSE_FROM ${donor})
+  else()
+    target_precompile_headers(${target} PRIVATE <gtest/gtest.h> <nlohmann/json.hpp>
+                              <cohort/cohort.h> <cohort/json.h> <map> <string> <vector>)
+    set_property(GLOBAL PROPERTY COHORT_PRECOMPILED ${target})
+  endif()
+endfunction()
+
 function(cohort_add_room_test room)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/${room}/*.cpp)
   if(NOT sources)
@@ -31,6 +47,7 @@ function(cohort_add_room_test room)
   set_target_properties(${target} PROPERTIES COHORT_NO_UBSAN ON)
   cohort_test_settings(${target})
   target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main)
+  cohort_precompile(${target})
   gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${room}.
                        DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${room} TIMEOUT 300)
 endfunction()
