@@ -23,13 +23,14 @@ inline thread_local int64_t allocations = 0;
 
 #ifdef COHORT_SANITIZED
 
-void* operator new(size_t bytes) {
+// Inlined next to a call of operator new, free looks like its wrong partner to g++.
+[[gnu::noinline]] void* operator new(size_t bytes) {
   ++cohort::test::allocations;
   if (void* p = std::malloc(bytes)) return p;
   throw std::bad_alloc();
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }
 
 #else
 
