@@ -83,7 +83,7 @@ TEST(Scatter, BadEntriesAreFindings) {
     std::vector<float> y;
     const Status status = s.run(Tail::leave, y);
     ASSERT_FALSE(status) << bad.tensor << bad.value;
-    const Finding f = only(status.findings());
+    const auto f = only(status.findings());
     EXPECT_EQ(f.code, "E-INDEX");
     EXPECT_EQ(f.op, bad.tensor);
     EXPECT_EQ(f.wanted, bad.wanted);
@@ -123,7 +123,7 @@ Findings wrong(OutputOptions (*options)(Builder&), bool quantised = false) {
 
 TEST(Scatter, Findings) {
   const auto no_rows = [](Builder& g) { return OutputOptions{.scatter = g.index("i", 6)}; };
-  Finding f = only(wrong(no_rows));
+  auto f = only(wrong(no_rows));
   EXPECT_EQ(f.code, "E-MISSING");
   EXPECT_EQ(f.field, "rows");
   const auto short_index = [](Builder& g) {

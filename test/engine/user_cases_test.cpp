@@ -127,7 +127,7 @@ TEST(UserCases, OddStridesAndBases) {
     Result<Execution> e = bench.plan.bind(bench.graph, {}, views);
     if (odd.refusal != nullptr) {
       ASSERT_FALSE(e);
-      const Finding f = only(e.findings());
+      const auto f = only(e.findings());
       EXPECT_EQ(f.code, "E-ALIGNMENT");
       EXPECT_EQ(f.op, "x");
       EXPECT_EQ(f.wanted, odd.refusal);
@@ -204,7 +204,7 @@ TEST(UserCases, CompactAndTiledScalesDiffer) {
   scale = TensorView::packed(scale.data, DType::e8m0, {64, 2});
   const auto e = bench.plan.bind(bench.graph, {}, bench.tensors.all());
   ASSERT_FALSE(e);
-  const Finding f = only(e.findings());
+  const auto f = only(e.findings());
   EXPECT_EQ(f.code, "E-SHAPE");
   EXPECT_EQ(f.op, "x.scale");
   EXPECT_EQ(f.wanted, "[512]");

@@ -49,7 +49,7 @@ TEST(Handles, AfterFinishTheyAreDeadAndChangeNothing) {
   const int use_line = __LINE__ + 1;
   b.g.output("y", b.y.then(Add{.c = late}));
   const Findings findings = std::move(b.g).finish().findings();
-  const Finding f = only(findings);
+  const auto f = only(findings);
   EXPECT_EQ(f.code, "E-HANDLE");
   EXPECT_EQ(f.op, "add");
   EXPECT_EQ(f.field, "c");
@@ -72,7 +72,7 @@ TEST(Handles, ForeignOnesAreReportedWithBothPlaces) {
   const Value gated = b.y.then(RowGate{.by = foreign});
   b.g.output("y", gated.then(ReluSquared{}).then(Quantize{.to = Format::mxfp8_e4m3}).row);
   const Findings findings = std::move(b.g).finish().findings();
-  const Finding f = only(findings);
+  const auto f = only(findings);
   EXPECT_EQ(f.code, "E-HANDLE");
   EXPECT_EQ(f.op, "row_gate");
   EXPECT_EQ(f.field, "by");
@@ -92,7 +92,7 @@ TEST(Handles, ForeignOnesOfAFinishedOrGoneBuilderKeepTheirPlace) {
   b.g.output("y", b.y);
   b.g.output("stolen", made);
   const Findings findings = std::move(b.g).finish().findings();
-  const Finding f = only(findings);
+  const auto f = only(findings);
   EXPECT_EQ(f.code, "E-HANDLE");
   EXPECT_EQ(f.op, "stolen");
   EXPECT_TRUE(has(f.message, place(__FILE__, made_line))) << f.message;
@@ -110,7 +110,7 @@ TEST(Handles, ADimOfAnotherBuilderIsReportedWithBothPlaces) {
   const RowVec gate = b.row_input("gate", kT);
   b.output("y", b.add(GroupedGemm{.a = x, .b = w, .groups = ends}).then(RowGate{.by = gate}));
   const Findings findings = std::move(b).finish().findings();
-  const Finding f = only(findings);
+  const auto f = only(findings);
   EXPECT_EQ(f.code, "E-HANDLE");
   EXPECT_EQ(f.field, "shape");
   EXPECT_EQ(f.where, place(__FILE__, use_line));
@@ -126,7 +126,7 @@ TEST(Handles, ADimMadeAfterFinishIsDead) {
   Builder b("second");
   b.output("y", b.add(Load{.x = b.input("x", {late, kK}, DType::bf16)}));
   const Findings findings = std::move(b).finish().findings();
-  const Finding f = only(findings);
+  const auto f = only(findings);
   EXPECT_EQ(f.code, "E-HANDLE");
   EXPECT_TRUE(has(f.message, place(__FILE__, made_line))) << f.message;
 }
@@ -161,7 +161,7 @@ TEST(Outputs, AResultThatWasNotAskedForIsNone) {
   s.g.output("y", q.row);
   s.g.output("y_t", q.col);
   const Findings findings = std::move(s.g).finish().findings();
-  const Finding f = only(findings);
+  const auto f = only(findings);
   EXPECT_EQ(f.code, "E-OUTPUT");
   EXPECT_EQ(f.op, "y_t");
   EXPECT_EQ(f.got, "%1.col");
@@ -172,7 +172,7 @@ TEST(Outputs, AResultThatWasNotAskedForIsNone) {
   t.g.output("z", t.g.add(GroupedGemm{.a = r.row, .b = w2, .groups = t.ends}));
   t.g.output("col", r.col);
   const Findings of_t = std::move(t.g).finish().findings();  // findings are views of it
-  const Finding used = only(of_t);
+  const auto used = only(of_t);
   EXPECT_EQ(used.code, "E-OUTPUT");
   EXPECT_EQ(used.op, "grouped_gemm");
   EXPECT_EQ(used.field, "a");
@@ -185,7 +185,7 @@ TEST(Outputs, AnOpWithNoWayToOneIsAFinding) {
   const Value lost = s.y.then(ReluSquared{}).then(Unary{.mode = UnaryMode::relu});
   (void)lost;
   const Findings findings = std::move(s.g).finish().findings();
-  const Finding f = only(findings);  // the end of the chain; its beginning has a consumer
+  const auto f = only(findings);  // the end of the chain; its beginning has a consumer
   EXPECT_EQ(f.code, "E-UNUSED");
   EXPECT_EQ(f.op, "unary");
   EXPECT_EQ(f.where, place(__FILE__, line));
@@ -195,7 +195,7 @@ TEST(Outputs, NoneAtAllIsOneFindingAtFinish) {
   Small s;
   const int line = __LINE__ + 1;
   const Findings findings = std::move(s.g).finish().findings();
-  const Finding f = only(findings);
+  const auto f = only(findings);
   EXPECT_EQ(f.code, "E-OUTPUT");
   EXPECT_EQ(f.where, place(__FILE__, line));
 }
@@ -230,7 +230,7 @@ TEST(Findings, OneMistakeOneFinding) {
   s.g.output("row", q.row);
   s.g.output("col", q.col, {.dtype = DType::f32, .alignment = 3});
   const Findings findings = std::move(s.g).finish().findings();  // f is a view of it
-  const Finding f = only(findings);
+  const auto f = only(findings);
   EXPECT_EQ(f.code, "E-SHAPE");
   EXPECT_EQ(f.op, "row_gate");
   EXPECT_EQ(f.field, "by");

@@ -81,7 +81,7 @@ TEST(Combine, BadEntriesAreFindings) {
     bench.tensors.set("rev", rev);
     const Status s = bench.run();
     ASSERT_FALSE(s);
-    const Finding f = only(s.findings());
+    const auto f = only(s.findings());
     EXPECT_EQ(f.code, "E-INDEX");
     EXPECT_EQ(f.op, "rev");
     EXPECT_EQ(f.wanted, "-1 .. 4");

@@ -94,7 +94,7 @@ TEST(GroupedWgrad, BadEntriesAreFindings) {
     c.fill(bench.tensors);
     const Status s = bench.run();
     ASSERT_FALSE(s);
-    const Finding f = only(s.findings());
+    const auto f = only(s.findings());
     EXPECT_EQ(f.code, "E-INDEX");
     EXPECT_EQ(f.op, "gather_a");
     EXPECT_EQ(f.wanted, "-1 .. 4");

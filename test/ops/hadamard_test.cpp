@@ -95,7 +95,7 @@ TEST(Hadamard, GroupsOfOtherSizesAreRefusedBeforeAnythingIsWritten) {
   const std::vector<uint8_t> before = b.tensors.raw("y");
   const Status status = b.run();
   ASSERT_FALSE(status);
-  const Finding f = only(status.findings());
+  const auto f = only(status.findings());
   EXPECT_EQ(f.code, "E-GROUPS");
   EXPECT_EQ(f.op, "hadamard");
   EXPECT_EQ(f.got, "12");
@@ -109,7 +109,7 @@ TEST(Hadamard, WhatIsKnownIsAFinding) {
   Small features(16, 24);
   features.g.output("y", features.x.then(Hadamard{}));
   const Findings findings = std::move(features.g).finish().findings();
-  const Finding f = only(findings);
+  const auto f = only(findings);
   EXPECT_EQ(f.code, "E-SHAPE");
   EXPECT_EQ(f.dimension, 1);
   EXPECT_EQ(f.got, "24");

@@ -199,7 +199,7 @@ TEST(Unary, TheSavedInputIsChecked) {
   const Unary op{.mode = UnaryMode::relu, .direction = Direction::bwd, .x = MatrixArg(x)};
   s.g.output("y", s.x.then(op));
   const Findings wrong = std::move(s.g).finish().findings();
-  const Finding f = only(wrong);
+  const auto f = only(wrong);
   EXPECT_EQ(f.code, "E-SHAPE");
   EXPECT_EQ(f.field, "x");
   EXPECT_EQ(f.dimension, 1);

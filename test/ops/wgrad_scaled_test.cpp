@@ -247,7 +247,7 @@ TEST(WgradScaled, Findings) {
     g.output("dw", g.add(w.op(g)));
     const Result<Graph> graph = std::move(g).finish();
     ASSERT_FALSE(graph) << w.what;
-    const Finding f = only(graph.findings());
+    const auto f = only(graph.findings());
     EXPECT_EQ(f.op, "grouped_wgrad") << w.what;
     EXPECT_EQ(f.code, w.code) << w.what;
     EXPECT_EQ(f.field, w.field) << w.what;

@@ -1,5 +1,5 @@
 // Counts what a program allocates. For one source of a program: it defines malloc and its kin, or,
-// where a sanitizer owns those, operator new.
+// where a sanitizer owns those, hooks into its allocator.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,15 @@ inline thread_local int64_t allocations = 0;
 
 #ifdef COHORT_SANITIZED
 
-// Inlined next to a call of operator new, free looks like its wrong partner to g++.
-[[gnu::noinline]] void* operator new(size_t bytes) {
-  ++cohort::test::allocations;
-  if (void* p = std::malloc(bytes)) return p;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }
+// Of sanitizer/allocator_interface.h, which Debian's g++ 12 has not.
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void*,
+                                                                           size_t),
+                                                         void (*on_free)(const volatile void*));
+
+namespace cohort::test {
+inline const int kHooked = __sanitizer_install_malloc_and_free_hooks(
+    [](const volatile void*, size_t) { ++allocations; }, [](const volatile void*) {});
+}  // namespace cohort::test
 
 #else
 

@@ -32,7 +32,7 @@ std::string beside_weights(std::string_view name, bool scaled) {
   }
   const Result<Graph> graph = std::move(g).finish();
   if (graph) return {};
-  const Finding finding = only(graph.findings());
+  const auto finding = only(graph.findings());
   EXPECT_EQ(finding.code, "E-NAME");
   EXPECT_EQ(finding.op, name);
   return std::string(finding.message);

@@ -38,7 +38,7 @@ TEST(Load, OfAComputedValueIsARole) {
       R"("groups":null},{"op":"load","x":"%0","groups":null}],"outputs":[{"name":"y",)"
       R"("value":"%1"}]})";
   const Findings findings = parse_json(text).findings();
-  const Finding f = only(findings);
+  const auto f = only(findings);
   EXPECT_EQ(f.code, "E-ROLE");
   EXPECT_EQ(f.where, "/nodes/1/x");
 }
@@ -64,7 +64,7 @@ TEST(Operands, OneNumberAGroupIsNotTwo) {
   p.g.output("z",
              p.g.add(GroupedGemm{.a = p.x, .b = p.w, .groups = p.ends}).then(Alpha{.by = halves}));
   const Findings findings = p.findings();
-  const Finding f = only(findings);
+  const auto f = only(findings);
   EXPECT_EQ(f.code, "E-RANK");
   EXPECT_EQ(f.op, "alpha");
   EXPECT_EQ(f.field, "by");
@@ -80,7 +80,7 @@ Findings quantized(Shape shape, const Quantize& op, bool column) {
 TEST(Quantize, OfAnOddNumberOfTokensInPairs) {
   const Quantize op{.to = Format::mxfp4, .axes = Axes::col};
   const Findings findings = quantized({63, 32}, op, true);
-  const Finding f = only(findings);
+  const auto f = only(findings);
   EXPECT_EQ(f.code, "E-SHAPE");
   EXPECT_EQ(f.op, "quantize");
   EXPECT_EQ(f.dimension, 0);
@@ -121,7 +121,7 @@ TEST(Quantize, NormIsAFiniteNumberAboveZero) {
   for (double norm : {0.0, -1.0, 1e39, 1e-60, static_cast<double>(inf),
                       static_cast<double>(std::numeric_limits<float>::quiet_NaN())}) {
     const Findings findings = quantized({64, 32}, {.to = Format::mxfp8_e4m3, .norm = norm}, false);
-    const Finding f = only(findings);
+    const auto f = only(findings);
     EXPECT_EQ(f.code, "E-ATTRIBUTE") << norm;
     EXPECT_EQ(f.field, "norm");
   }
@@ -135,7 +135,7 @@ TEST(Overflow, OfAnOutputIsAFindingOfTheGraph) {
   const auto b = g.input("b", {kBig, 8}, DType::bf16);
   g.output("y", g.add(Matmul{.a = a, .b = b}));
   const Findings findings = std::move(g).finish().findings();
-  const Finding f = only(findings);
+  const auto f = only(findings);
   EXPECT_EQ(f.code, "E-OVERFLOW");
   EXPECT_EQ(f.op, "y");
   EXPECT_EQ(f.field, "value");
