@@ -44,7 +44,7 @@ tests() {
   if [ "$bad" -ne 0 ]; then failures+=("tests of $preset"); fi
 }
 
-# usage: build PRESET [TARGET...]
+# usage: build PRESET [cmake --build options]
 build() {
   local preset=$1
   shift
@@ -92,7 +92,7 @@ stage_tsan() {
 }
 # Short runs of the libFuzzer targets on their corpus.
 stage_fuzz() {
-  if build fuzz fuzz_graph fuzz_safetensors; then
+  if build fuzz --target fuzz_graph fuzz_safetensors; then
     passed=$((passed + 1))
     tests fuzz -L libfuzzer
   else

@@ -185,9 +185,8 @@ TEST(Operands, PanelsReadTheirOwnRows) {
   expect_numbers(b.tensors.values<float>("y"), wanted);
 }
 
-std::string text(const Finding& f) {
-  return std::string(f.code) + " " + std::string(f.field) + " " + std::to_string(f.dimension) +
-         " " + std::string(f.wanted) + " " + std::string(f.got);
+std::string text(const KeptFinding& f) {
+  return f.code + " " + f.field + " " + std::to_string(f.dimension) + " " + f.wanted + " " + f.got;
 }
 
 // What is said of an operand, for a value of 3 rows, 2 features, 3 groups.
