@@ -54,6 +54,7 @@ def steps():
         "docs/ops/NAME.md": lambda _: fixture("op.md.in"),
         "docs/known_gaps.md": lambda text: text.replace(
             "| `select` |", f"| `{NAME}` | done | `by`, `ceiling` | |\n| `select` |"),
+        "README.md": lambda text: text.replace("* Ops: ", f"* Ops: [{NAME}](docs/ops/{NAME}.md), "),
     }
 
 
