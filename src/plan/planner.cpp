@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/checked.h"
 #include "base/diagnostics.h"
 #include "ir/op_record.h"
 #include "plan/plan_data.h"
@@ -127,9 +128,7 @@ std::string explain(const Request& request, const std::vector<Candidate>& served
 
 // A multiple of both; past 2^63 no group but an empty one has it.
 int64_t common_multiple(int64_t a, int64_t b) {
-  int64_t product = 0;
-  const bool fits = !__builtin_mul_overflow(a / std::gcd(a, b), b, &product);
-  return fits ? product : std::numeric_limits<int64_t>::max();
+  return base::checked_mul(a / std::gcd(a, b), b).value_or(std::numeric_limits<int64_t>::max());
 }
 
 int64_t group_alignment(const ir::Graph& graph, const engine::Executable& executable) {
