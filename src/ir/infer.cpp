@@ -1,5 +1,6 @@
 #include "ir/infer.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -15,9 +16,22 @@ const FieldValue& Infer::field(std::string_view field_name) const {
   return graph().field(node_, field_name);
 }
 
+bool Infer::knows(std::string_view field_name) const {
+  const int bit = field_name == "in" ? kMaxFields : node_.op->field_index(field_name);
+  return (unsound_ >> static_cast<unsigned>(bit) & 1) == 0;
+}
+
+bool Infer::knows(std::initializer_list<std::string_view> fields) const {
+  return std::all_of(fields.begin(), fields.end(), [this](auto f) { return knows(f); });
+}
+
+bool Infer::has(std::string_view field_name) const {
+  return field(field_name).kind != FieldValue::Kind::none;
+}
+
 const Value* Infer::operand(std::string_view field_name) const {
   const FieldValue& f = field(field_name);
-  if (f.kind != FieldValue::Kind::value) return nullptr;
+  if (f.kind != FieldValue::Kind::value || !knows(field_name)) return nullptr;
   return &graph().values[static_cast<size_t>(f.value)];
 }
 
@@ -53,6 +67,7 @@ void Infer::want_extent(std::string_view field_name, int dimension, const Extent
 }
 
 bool Infer::want_rank(std::string_view field_name, int rank, std::string_view form) {
+  if (!knows(field_name)) return false;
   const Value* v = operand(field_name);
   if (v == nullptr || v->shape.rank == rank) return true;
   fail("E-RANK", field_name, -1, std::string(form), extents_text(graph(), v->shape),
@@ -75,7 +90,7 @@ void Infer::want_dtype(std::string_view field_name, std::initializer_list<DType>
 
 void Infer::want_experts(std::string_view field_name) {
   const Value* v = operand(field_name);
-  if (v == nullptr || v->shape.rank == 0) return;
+  if (v == nullptr || v->shape.rank == 0 || !knows("in")) return;
   const Extent got = v->shape[0];
   const Value& x = in();
   const int64_t groups =

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -12,23 +13,33 @@ namespace cohort::ir {
 
 class Recording;
 
-/// Handed to OpRecord::infer once all handles are known to be alive and of an allowed role.
+/// Handed to OpRecord::infer for every node, also one with findings already: what is wrong with one
+/// field hides nothing of another. A rule runs if all that it reads is sound, so one mistake has
+/// one finding; knows() tells.
 class Infer {
  public:
-  Infer(Recording& recording, const Node& node) : recording_(recording), node_(node) {}
+  /// `unsound`: bit i for field i, bit kMaxFields for the piped value.
+  Infer(Recording& recording, const Node& node, uint32_t unsound)
+      : recording_(recording), node_(node), unsound_(unsound), failed_(unsound != 0) {}
 
   [[nodiscard]] const Graph& graph() const;
-  /// The piped value of an epilogue.
+  /// Whether there is no finding about what stands in a field, absent or not. "in": the piped
+  /// value.
+  [[nodiscard]] bool knows(std::string_view field) const;
+  [[nodiscard]] bool knows(std::initializer_list<std::string_view> fields) const;
+  /// Whether something stands in a field, sound or not.
+  [[nodiscard]] bool has(std::string_view field) const;
+  /// The piped value of an epilogue; only when knows("in").
   [[nodiscard]] const Value& in() const;
-  /// The operand in a field, or null when it is absent (or a by-value number).
+  /// The operand in a field, or null when it is absent (or a by-value number) or not sound.
   [[nodiscard]] const Value* operand(std::string_view field) const;
   [[nodiscard]] const FieldValue& field(std::string_view field) const;
-  /// A choice attribute; the field must be present.
+  /// A choice attribute; the field must be present and sound.
   template <class E>
   [[nodiscard]] E choice(std::string_view field_name) const {
     return static_cast<E>(field(field_name).integer);
   }
-  /// A choice attribute, or `otherwise` when it is absent.
+  /// A choice attribute, or `otherwise` when it is absent; the field must be sound.
   template <class E>
   [[nodiscard]] E choice_or(std::string_view field_name, E otherwise) const {
     const FieldValue& f = field(field_name);
@@ -40,15 +51,18 @@ class Infer {
   /// Adds a finding about this node. `dimension` -1: not about one.
   void fail(std::string_view code, std::string_view field, int dimension, std::string wanted,
             std::string got, std::string message, std::string hint = {});
+  // A want_* says nothing about an operand that is absent or not sound.
+
   /// E-SHAPE unless the operand's extent in `dimension` is `wanted`. `what`: "K", "rows", ...
   void want_extent(std::string_view field, int dimension, const Extent& wanted,
                    std::string_view what, std::string_view wanted_of);
-  /// E-RANK unless the operand has that rank. Returns whether it has.
+  /// E-RANK unless the operand has that rank. False unless it has, or is absent.
   bool want_rank(std::string_view field, int rank, std::string_view form);
   /// E-DTYPE unless the operand's type is in the list.
   void want_dtype(std::string_view field, std::initializer_list<DType> allowed);
   /// E-SHAPE unless extent 0 of the operand counts experts or groups of the piped value.
   void want_experts(std::string_view field);
+  /// True when the node has a finding or an operand that is not sound: it has no results.
   [[nodiscard]] bool failed() const { return failed_; }
 
   /// Sets the type of result `port`. Role and producer are kept.
@@ -63,7 +77,8 @@ class Infer {
  private:
   Recording& recording_;
   const Node& node_;
-  bool failed_ = false;
+  uint32_t unsound_;
+  bool failed_;
 };
 
 }  // namespace cohort::ir

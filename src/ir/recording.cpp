@@ -190,25 +190,24 @@ int32_t Recording::add_node(const OpRecord& op, int32_t in, std::span<const Fiel
   node.first_result = static_cast<int32_t>(g.values.size());
   node.where = where;
 
-  bool good = true;    // nothing wrong with this node itself
-  bool usable = true;  // all of its operands are sound
-  const auto use = [&](int32_t value) {
+  uint32_t unsound = 0;  // as Infer has it
+  const auto use = [&](int32_t value, size_t bit) {
     if (value == kNone) {
-      usable = false;
+      unsound |= uint32_t{1} << bit;
       broken_reference_ = true;
       return;
     }
     Value& v = g.values[static_cast<size_t>(value)];
     ++v.uses;
-    usable = usable && !v.faulty;
+    if (v.faulty) unsound |= uint32_t{1} << bit;
   };
-  if (!op.is_root) use(in);
+  if (!op.is_root) use(in, kMaxFields);
   for (size_t i = 0; i < fields.size(); ++i) {
     const FieldValue& f = fields[i];
     g.fields.push_back(f);
-    if (f.kind == FieldValue::Kind::value) use(f.value);
+    if (f.kind == FieldValue::Kind::value) use(f.value, i);
     if (f.kind == FieldValue::Kind::value && f.value == kNone) continue;
-    good = check_field(place, op, op.fields[i], f) && good;
+    if (!check_field(place, op, op.fields[i], f)) unsound |= uint32_t{1} << i;
   }
   const auto number = static_cast<int32_t>(g.nodes.size());
   for (size_t p = 0; p < op.results.size(); ++p) {
@@ -219,12 +218,9 @@ int32_t Recording::add_node(const OpRecord& op, int32_t in, std::span<const Fiel
     g.values.push_back(v);
   }
   g.nodes.push_back(node);
-  if (good && usable) {
-    Infer infer(*this, g.nodes.back());
-    op.infer(infer);
-    good = !infer.failed();
-  }
-  if (!good || !usable) {
+  Infer infer(*this, g.nodes.back(), unsound);
+  op.infer(infer);
+  if (infer.failed()) {
     for (size_t p = 0; p < op.results.size(); ++p) {
       g.values[static_cast<size_t>(node.first_result) + p].faulty = true;
     }

@@ -5,10 +5,9 @@ namespace cohort::ops {
 namespace {
 
 void infer(ir::Infer& c) {
-  const ir::Value& x = c.in();
-  want_matrix(c, "c", x.shape[1], "the value");
+  want_like_value(c, "c");
   if (c.failed()) return;
-  ir::Value y = x;
+  ir::Value y = c.in();
   y.dtype = DType::f32;
   y.accumulator = false;
   y.groups = groups_with(c, "c");

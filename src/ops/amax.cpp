@@ -22,6 +22,7 @@ namespace ops {
 namespace {
 
 void infer(ir::Infer& c) {
+  if (!c.knows({"per", "in"})) return;
   const auto per = c.choice<AmaxPer>("per");
   const ir::Value& x = c.in();
   if (per != AmaxPer::tensor && x.groups == ir::kNone) {

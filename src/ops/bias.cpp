@@ -6,9 +6,9 @@ namespace {
 
 void infer(ir::Infer& c) {
   c.want_experts("by");
-  c.want_extent("by", 1, c.in().shape[1], "feature count", "the value");
+  if (c.knows("in")) c.want_extent("by", 1, c.in().shape[1], "feature count", "the value");
   want_row_vector(c, "scaled_by");
-  if (!c.failed()) same_as_input(c);
+  same_as_input(c);
 }
 
 void map(const ir::Panel& p) {

@@ -31,7 +31,6 @@ ir::Value joined(ir::Infer& c, std::initializer_list<std::string_view> fields) {
 
 // One number or row an expert or group; one for all is good too.
 void check_experts(ir::Infer& c, std::string_view field, const ir::Value& v, const ir::Value& y) {
-  if (v.role == Role::group_vec && !c.want_rank(field, 1, "(E)")) return;
   const int64_t groups = y.groups == ir::kNone ? 1 : value(c, y.groups).shape[0].bound;
   const int64_t experts = y.experts > 0 ? y.experts : groups;
   const ir::Extent got = v.shape[0];
@@ -45,13 +44,20 @@ void check_experts(ir::Infer& c, std::string_view field, const ir::Value& v, con
   }
 }
 
-void check(ir::Infer& c, std::string_view field, const ir::Value& y) {
+// `piped` is null when the piped value is not sound, `experts_known` false when the operand that
+// groups the rows may be one that is not.
+void check(ir::Infer& c, std::string_view field, const ir::Value* piped, bool experts_known) {
   const ir::Value* v = c.operand(field);
   if (v == nullptr) return;
+  if (v->role == Role::scalar) return c.want_dtype(field, {DType::f32, DType::bf16});
+  const bool is_matrix = v->role == Role::tensor || v->role == Role::value;
+  if (is_matrix && !c.want_rank(field, 2, "(T, N)")) return;
+  if (v->role == Role::group_vec && !c.want_rank(field, 1, "(E)")) return;
+  if (piped == nullptr) return;
+  const ir::Value& y = *piped;
   switch (v->role) {
     case Role::tensor:
     case Role::value:
-      if (!c.want_rank(field, 2, "(T, N)")) return;
       c.want_extent(field, 0, y.shape[0], "row count", "the value");
       c.want_extent(field, 1, y.shape[1], "feature count", "the value");
       return;
@@ -63,21 +69,22 @@ void check(ir::Infer& c, std::string_view field, const ir::Value& y) {
       return;
     case Role::group_mat:
       c.want_extent(field, 1, y.shape[1], "feature count", "the value");
-      check_experts(c, field, *v, y);
-      return;
-    case Role::group_vec:
-      check_experts(c, field, *v, y);
-      return;
+      [[fallthrough]];
     default:
-      c.want_dtype(field, {DType::f32, DType::bf16});
+      if (experts_known) check_experts(c, field, *v, y);
   }
 }
 
 }  // namespace
 
 void infer_elementwise(ir::Infer& c, std::initializer_list<std::string_view> fields) {
+  if (!c.knows("in")) {
+    for (std::string_view field : fields) check(c, field, nullptr, false);
+    return;
+  }
   const ir::Value y = joined(c, fields);
-  for (std::string_view field : fields) check(c, field, y);
+  const bool experts_known = y.groups != ir::kNone || c.knows(fields);
+  for (std::string_view field : fields) check(c, field, &y, experts_known);
   if (!c.failed()) c.result(0, y);
 }
 

@@ -8,8 +8,8 @@ namespace cohort::ops {
 namespace {
 
 void infer(ir::Infer& c) {
-  const auto to = c.choice<DType>("to");
   using enum DType;
+  const auto to = c.knows("to") ? c.choice<DType>("to") : f32;
   if (to != f32 && to != f16 && to != bf16 && to != e4m3 && to != e5m2) {
     c.fail("E-DTYPE", "to", -1, "f32, f16, bf16, e4m3 or e5m2", std::string(name(to)),
            "cannot round to " + std::string(name(to)), "blocks with scales are made by Quantize");

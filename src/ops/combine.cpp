@@ -7,7 +7,7 @@ namespace cohort::ops {
 
 namespace {
 
-// A matrix of which single rows are read, wherever they lie.
+// A matrix of which single rows are read, wherever they lie. Whether it is a sound matrix.
 bool want_rows(ir::Infer& c, std::string_view field, std::string_view form) {
   if (!c.want_rank(field, 2, form)) return false;
   const ir::Value& v = *c.operand(field);
@@ -16,12 +16,13 @@ bool want_rows(ir::Infer& c, std::string_view field, std::string_view form) {
            "single rows are read: scales of " + c.describe(v) + " are shared by several");
   }
   check_shifted(c, field, "an op with groups");
-  return !c.failed();
+  return true;
 }
 
 // The entries of an index: one a token and expert, or, with `koff`, one after the other.
 bool want_entries(ir::Infer& c, std::string_view field) {
-  const bool is_flat = c.operand("koff") != nullptr;
+  const bool is_flat = c.has("koff");
+  if (!c.knows(field)) return false;
   const ir::Value& v = *c.operand(field);
   if (v.shape.rank == 1 || (v.shape.rank == 2 && !is_flat)) return true;
   c.want_rank(field, 1, is_flat ? "(entries), as koff is given" : "(tokens, experts a token)");
@@ -42,8 +43,8 @@ void want_tokens(ir::Infer& c, const ir::Extent& tokens, std::string_view of) {
 }
 
 void infer_combine(ir::Infer& c) {
-  if (!want_rows(c, "y", "(R, d)") || !want_entries(c, "rev")) return;
-  want_weights_like(c, "rev");
+  want_rows(c, "y", "(R, d)");
+  if (want_entries(c, "rev")) want_weights_like(c, "rev");
   if (c.failed()) return;
   const ir::Value* koff = c.operand("koff");
   ir::Value o;
@@ -54,44 +55,53 @@ void infer_combine(ir::Infer& c) {
 
 // Entries are numbered from 0; those of token t are t * top_k .. + top_k - 1, or as koff says.
 void infer_d_combine(ir::Infer& c) {
-  if (!want_rows(c, "d_out", "(T, d)") || !c.want_rank("scat", 1, "(R)")) return;
-  const ir::Value& d_out = *c.operand("d_out");
+  const bool is_matrix = want_rows(c, "d_out", "(T, d)");
+  c.want_rank("scat", 1, "(R)");
   const ir::Value* koff = c.operand("koff");
   const ir::Value* w = c.operand("weights");
   const int64_t top_k = c.field("top_k").integer;
   want_counted(c, "groups");
-  if (koff != nullptr) {
-    want_tokens(c, koff->shape[0], c.describe(*koff));
-    if (top_k != 1) {
+  if (c.has("koff")) {
+    if (is_matrix && koff != nullptr) want_tokens(c, koff->shape[0], c.describe(*koff));
+    if (c.knows("top_k") && top_k != 1) {
       c.fail("E-ATTRIBUTE", "top_k", -1, "1", std::to_string(top_k),
              "koff says how many experts a token has");
     }
     c.want_rank("weights", 1, "(entries), as koff is given");
-    if (w == nullptr) {
+    if (!c.has("weights")) {
       c.fail("E-MISSING", "weights", -1, "the weights (entries)", "nothing",
              "with koff the number of entries is that of the weights");
     }
   } else if (w != nullptr && c.want_rank("weights", 2, "(T, top_k)")) {
-    c.want_extent("weights", 0, d_out.shape[0], "number of tokens", c.describe(d_out));
-    c.want_extent("weights", 1, {top_k, ir::kNone}, "number of experts a token", "top_k");
+    if (is_matrix) {
+      const ir::Value& d_out = *c.operand("d_out");
+      c.want_extent("weights", 0, d_out.shape[0], "number of tokens", c.describe(d_out));
+    }
+    if (c.knows("top_k")) {
+      c.want_extent("weights", 1, {top_k, ir::kNone}, "number of experts a token", "top_k");
+    }
   }
   if (c.failed()) return;
   ir::Value y;
-  y.shape = {c.operand("scat")->shape[0], d_out.shape[1]};
+  y.shape = {c.operand("scat")->shape[0], c.operand("d_out")->shape[1]};
   y.groups = c.graph().operand(c.node(), "groups");
   c.result(0, y);
 }
 
 void infer_d_combine_weights(ir::Infer& c) {
   const bool d_out_is_matrix = want_rows(c, "d_out", "(T, d)");
-  if (!want_rows(c, "y", "(R, d)") || !d_out_is_matrix || !want_entries(c, "rev")) return;
-  const ir::Value& d_out = *c.operand("d_out");
-  const ir::Value& rev = *c.operand("rev");
-  const ir::Value* koff = c.operand("koff");
-  c.want_extent("y", 1, d_out.shape[1], "number of features", c.describe(d_out));
-  want_tokens(c, koff != nullptr ? koff->shape[0] : rev.shape[0],
-              c.describe(koff != nullptr ? *koff : rev));
+  const bool y_is_matrix = want_rows(c, "y", "(R, d)");
+  const bool has_entries = want_entries(c, "rev");
+  if (d_out_is_matrix && y_is_matrix) {
+    const ir::Value& d_out = *c.operand("d_out");
+    c.want_extent("y", 1, d_out.shape[1], "number of features", c.describe(d_out));
+  }
+  const ir::Value* tokens = c.operand(c.has("koff") ? "koff" : "rev");
+  if (d_out_is_matrix && tokens != nullptr && (has_entries || c.has("koff"))) {
+    want_tokens(c, tokens->shape[0], c.describe(*tokens));
+  }
   if (c.failed()) return;
+  const ir::Value& rev = *c.operand("rev");
   ir::Value dw;
   dw.shape = {rev.shape[0], rev.shape.rank > 1 ? rev.shape[1] : ir::Extent{1, ir::kNone}};
   c.result(0, dw);

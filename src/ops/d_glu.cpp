@@ -18,27 +18,34 @@ namespace ops {
 
 namespace {
 
-void infer(ir::Infer& c) {
-  const ir::Value& x = c.in();
-  const ir::Value& saved = *c.operand("c");
-  const bool is_number = x.shape[1].symbol == ir::kNone && x.shape[1].bound <= ir::kMaxExtent / 2;
-  if (is_number) {
-    want_matrix(c, "c", ir::Extent{2 * x.shape[1].bound}, "gate and up of the value");
-  } else {
-    c.fail("E-SHAPE", "in", 1, "a number of features", c.text(x.shape[1]),
-           c.describe(x) + " has no number of features that could be doubled");
+// The saved value has gate and up for each feature of the piped one. Whether their number is told
+// to be right: a wrong one is no second mistake of the packing.
+bool want_saved(ir::Infer& c) {
+  const ir::Extent features = c.in().shape[1];
+  if (features.symbol != ir::kNone || features.bound > ir::kMaxExtent / 2) {
+    c.fail("E-SHAPE", "in", 1, "a number of features", c.text(features),
+           c.describe(c.in()) + " has no number of features that could be doubled");
+    return false;
   }
-  if (!c.failed()) want_glu_features(c, "c", saved);
+  const ir::Extent both{2 * features.bound};
+  want_matrix(c, "c", both, "gate and up of the value");
+  return c.knows("c") && c.operand("c")->shape[1] == both;
+}
+
+void infer(ir::Infer& c) {
+  const bool fits = !c.knows("in") || want_saved(c);
+  if (fits && c.knows("c")) want_glu_features(c, "c", *c.operand("c"));
   want_glu_parameters(c);
   want_prob(c);
   if (c.failed()) return;
+  const ir::Value& x = c.in();
   ir::Value y;
   y.shape = x.shape;
   y.groups = groups_with(c, "c");
   y.experts = x.experts;
   c.result(2, y);
   c.result(1, row_sum_type(c, y.groups));
-  y.shape[1] = saved.shape[1];
+  y.shape[1] = c.operand("c")->shape[1];
   c.result(0, y);
 }
 

@@ -20,10 +20,10 @@ namespace ops {
 namespace {
 
 void infer(ir::Infer& c) {
-  const ir::Value& x = c.in();
-  want_matrix(c, "c", x.shape[1], "the value");
+  want_like_value(c, "c");
   want_prob(c);
   if (c.failed()) return;
+  const ir::Value& x = c.in();
   ir::Value y;
   y.shape = x.shape;
   y.groups = groups_with(c, "c");

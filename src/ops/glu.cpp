@@ -5,7 +5,7 @@ namespace cohort::ops {
 namespace {
 
 void infer(ir::Infer& c) {
-  want_glu_features(c, "in", c.in());
+  if (c.knows("in")) want_glu_features(c, "in", c.in());
   want_glu_parameters(c);
   if (c.failed()) return;
   ir::Value y = c.in();

@@ -8,9 +8,10 @@ namespace cohort::ops {
 using Kind = ir::FieldValue::Kind;
 
 void want_glu_parameters(ir::Infer& c) {
+  if (!c.knows("act")) return;
   const bool situ = c.choice<GluAct>("act") == GluAct::situ;
   const auto want_absent = [&](const char* field) {
-    if (c.field(field).kind == Kind::none) return;
+    if (!c.has(field) || !c.knows(field)) return;
     const std::string act(name(c.choice<GluAct>("act")));
     c.fail("E-ATTRIBUTE", field, -1, "null", std::to_string(c.field(field).real),
            act + " has no " + field);
@@ -24,6 +25,7 @@ void want_glu_parameters(ir::Infer& c) {
 }
 
 void want_glu_features(ir::Infer& c, std::string_view field, const ir::Value& value) {
+  if (!c.knows("packing")) return;
   const auto packing = c.choice<Packing>("packing");
   const ir::Extent features = value.shape[1];
   const int64_t unit = packing == Packing::split ? 2 : 2 * numerics::glu_band(packing, 0);

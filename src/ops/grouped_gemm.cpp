@@ -5,39 +5,42 @@ namespace cohort::ops {
 
 namespace {
 
-void infer(ir::Infer& c) {
-  const bool ranks = c.want_rank("a", 2, "(T, K)");
-  if (!c.want_rank("gather", 1, "(T)") || !ranks) return;
-  const ir::Value& a = *c.operand("a");
-  const ir::Value& b = *c.operand("b");
-  const ir::Value& groups = *c.operand("groups");
-  const ir::Value* gather = c.operand("gather");
-  c.want_extent("b", 2, a.shape[1], "K", c.describe(a));
-  check_operand_pair(c, "a", "b");
-  want_counted(c, "groups");
+// As many groups as experts, or a multiple of that.
+void want_whole_rounds(ir::Infer& c, const ir::Value& groups, const ir::Value& b) {
   const int64_t experts = b.shape[0].bound;
   const int64_t count = groups.shape[0].bound;
-  if (count % experts != 0) {
-    std::string hint;
-    if (count == experts + 1) {
-      hint = "count the groups, not the entries: form boundaries has one entry more by itself";
-    }
-    c.fail("E-GROUPS", "groups", 0, "a multiple of " + std::to_string(experts),
-           std::to_string(count),
-           c.describe(groups) + " has " + std::to_string(count) + " groups, " + c.describe(b) +
-               " has " + std::to_string(experts) + " experts: group g uses expert g mod E",
-           hint);
+  if (count % experts == 0) return;
+  std::string hint;
+  if (count == experts + 1) {
+    hint = "count the groups, not the entries: form boundaries has one entry more by itself";
   }
-  if (gather != nullptr) check_shifted(c, "a", "a product without gather");
-  if (a.groups != ir::kNone && gather == nullptr && a.groups != c.field("groups").value) {
-    c.fail("E-GROUPS", "groups", -1, c.describe(c.graph().values[static_cast<size_t>(a.groups)]),
-           c.describe(groups), "the rows of " + c.describe(a) + " belong to other groups");
+  c.fail("E-GROUPS", "groups", 0, "a multiple of " + std::to_string(experts), std::to_string(count),
+         c.describe(groups) + " has " + std::to_string(count) + " groups, " + c.describe(b) +
+             " has " + std::to_string(experts) + " experts: group g uses expert g mod E",
+         hint);
+}
+
+void infer(ir::Infer& c) {
+  const bool a_is_matrix = c.want_rank("a", 2, "(T, K)");
+  c.want_rank("gather", 1, "(T)");
+  const ir::Value* a = c.operand("a");
+  const ir::Value* b = c.operand("b");
+  const ir::Value* groups = c.operand("groups");
+  if (a_is_matrix) c.want_extent("b", 2, a->shape[1], "K", c.describe(*a));
+  check_operand_pair(c, "a", "b");
+  if (want_counted(c, "groups") && b != nullptr) want_whole_rounds(c, *groups, *b);
+  if (c.has("gather")) check_shifted(c, "a", "a product without gather");
+  const bool own_rows = a != nullptr && groups != nullptr && !c.has("gather");
+  if (own_rows && a->groups != ir::kNone && a->groups != c.field("groups").value) {
+    c.fail("E-GROUPS", "groups", -1, c.describe(c.graph().values[static_cast<size_t>(a->groups)]),
+           c.describe(*groups), "the rows of " + c.describe(*a) + " belong to other groups");
   }
   if (c.failed()) return;
+  const ir::Value* gather = c.operand("gather");
   ir::Value y;
-  y.shape = {gather != nullptr ? gather->shape[0] : a.shape[0], b.shape[1]};
+  y.shape = {gather != nullptr ? gather->shape[0] : a->shape[0], b->shape[1]};
   y.groups = c.field("groups").value;
-  y.experts = experts;
+  y.experts = b->shape[0].bound;
   y.accumulator = true;
   c.result(0, y);
 }

@@ -12,21 +12,23 @@ namespace {
 constexpr int64_t kBlock = 16;
 
 void infer(ir::Infer& c) {
-  const auto axis = c.choice<Axes>("axis");
-  if (axis == Axes::both) {
+  const auto axis = c.knows("axis") ? c.choice<Axes>("axis") : Axes::both;
+  if (c.knows("axis") && axis == Axes::both) {
     c.fail("E-ATTRIBUTE", "axis", -1, "row or col", "both", "one node transforms one axis",
            "let two follow each other");
   }
-  const auto through = c.choice_or<DType>("round_through", DType::bf16);
+  const auto through =
+      c.knows("round_through") ? c.choice_or<DType>("round_through", DType::bf16) : DType::bf16;
   if (through != DType::bf16 && through != DType::f16) {
     c.fail("E-ATTRIBUTE", "round_through", -1, "bf16 or f16", std::string(name(through)),
            "values are rounded to a type of 16 bits, or not at all");
   }
+  if (!c.knows("in") || axis == Axes::both) return;
   const ir::Value& x = c.in();
   const bool row = axis == Axes::row;
   const ir::Extent e = x.shape[row ? 1 : 0];
   // Rows of groups, and of named extents, are known to a run only.
-  const bool known = row || (axis == Axes::col && x.groups == ir::kNone && e.symbol == ir::kNone);
+  const bool known = row || (x.groups == ir::kNone && e.symbol == ir::kNone);
   if (known && (e.symbol != ir::kNone || e.bound % kBlock != 0)) {
     c.fail("E-SHAPE", "in", row ? 1 : 0, "a multiple of 16", c.text(e),
            c.describe(x) + " has no whole blocks of 16");

@@ -6,31 +6,32 @@ namespace cohort::ops {
 namespace {
 
 void infer(ir::Infer& c) {
-  if (!c.want_rank("x", 2, "(T, N)")) return;
+  c.want_rank("x", 2, "(T, N)");
+  want_counted(c, "groups");
+  if (!c.knows("x")) return;
   const ir::Value& x = *c.operand("x");
   const int32_t given = c.graph().operand(c.node(), "groups");
-  if (given != ir::kNone && x.groups != ir::kNone && given != x.groups) {
+  if (c.knows("groups") && given != ir::kNone && x.groups != ir::kNone && given != x.groups) {
     const auto text = [&](int32_t v) {
       return c.describe(c.graph().values[static_cast<size_t>(v)]);
     };
     c.fail("E-GROUPS", "groups", -1, text(x.groups), text(given),
            "the rows of " + c.describe(x) + " belong to other groups");
   }
-  const int32_t groups = given == ir::kNone ? x.groups : given;
-  if (x.scaled && is_placed_by_group(x.scaled->layout) && groups == ir::kNone) {
+  const bool has_groups = c.has("groups") || x.groups != ir::kNone;
+  if (x.scaled && is_placed_by_group(x.scaled->layout) && !has_groups) {
     c.fail("E-LAYOUT", "groups", -1, "groups", "nothing",
            std::string(name(x.scaled->layout)) + " scales of " + c.describe(x) +
                " cannot be found without groups");
   }
-  if (x.scaled && x.scaled->axis == Axes::col && groups == ir::kNone) {
+  if (x.scaled && x.scaled->axis == Axes::col && !has_groups) {
     c.fail("E-LAYOUT", "groups", -1, "groups", "nothing",
            "column blocks of " + c.describe(x) + " start anew at each group: groups are needed");
   }
-  want_counted(c, "groups");
   if (c.failed()) return;
   ir::Value y;
   y.shape = x.shape;
-  y.groups = groups;
+  y.groups = given == ir::kNone ? x.groups : given;
   c.result(0, y);
 }
 

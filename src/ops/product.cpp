@@ -48,35 +48,41 @@ bool same_kind(const ir::Value& a, const ir::Value& b) {
 }
 
 void check_axis(ir::Infer& infer, std::string_view field) {
-  const ir::Value& v = *infer.operand(field);
-  if (!v.scaled || v.scaled->axis != Axes::col) return;
+  const ir::Value* v = infer.operand(field);
+  if (v == nullptr || !v->scaled || v->scaled->axis != Axes::col) return;
   infer.fail("E-LAYOUT", field, -1, "blocks along K (axis row)", "blocks along tokens (axis col)",
-             "scales of " + infer.describe(v) + " run along tokens, the product sums along K");
+             "scales of " + infer.describe(*v) + " run along tokens, the product sums along K");
 }
 
-void check_alone(ir::Infer& infer, std::string_view field, const ir::Value& v) {
-  if (!v.scaled && v.role == Role::value && (v.dtype == DType::e4m3 || v.dtype == DType::e5m2)) {
-    infer.fail("E-DTYPE", field, -1, "f32, f16, bf16 or a quantised tensor",
-               std::string(name(v.dtype)), "an fp8 value has no scales: use Quantize");
-  }
+// Whether an operand could stand in some product; with a finding when it could not.
+bool check_alone(ir::Infer& infer, std::string_view field) {
+  const ir::Value* v = infer.operand(field);
+  if (v == nullptr) return false;
+  const bool is_fp8 = v->dtype == DType::e4m3 || v->dtype == DType::e5m2;
+  if (v->scaled || v->role != Role::value || !is_fp8) return true;
+  infer.fail("E-DTYPE", field, -1, "f32, f16, bf16 or a quantised tensor",
+             std::string(name(v->dtype)), "an fp8 value has no scales: use Quantize");
+  return false;
 }
 
 }  // namespace
 
 void check_shifted(ir::Infer& infer, std::string_view field, std::string_view wanted) {
-  const ir::Value& v = *infer.operand(field);
-  if (!v.scaled || !is_placed_by_group(v.scaled->layout)) return;
-  const std::string layout(name(v.scaled->layout));
+  const ir::Value* v = infer.operand(field);
+  if (v == nullptr || !v->scaled || !is_placed_by_group(v->scaled->layout)) return;
+  const std::string layout(name(v->scaled->layout));
   infer.fail("E-LAYOUT", field, -1, "tiled_128x4 or linear", layout,
-             layout + " scales of " + infer.describe(v) + " are placed by group: they need " +
+             layout + " scales of " + infer.describe(*v) + " are placed by group: they need " +
                  std::string(wanted));
 }
 
-void want_counted(ir::Infer& infer, std::string_view field) {
+bool want_counted(ir::Infer& infer, std::string_view field) {
   const ir::Value* v = infer.operand(field);
-  if (v == nullptr || v->shape[0].symbol == ir::kNone) return;
+  if (v == nullptr) return false;
+  if (v->shape[0].symbol == ir::kNone) return true;
   infer.fail("E-GROUPS", field, 0, "a number of groups", infer.text(v->shape[0]),
              infer.describe(*v) + " has a named number of groups: only combine takes such");
+  return false;
 }
 
 void check_operand_pair(ir::Infer& infer, std::string_view field_a, std::string_view field_b) {
@@ -86,11 +92,11 @@ void check_operand_pair(ir::Infer& infer, std::string_view field_a, std::string_
 }
 
 void check_operand_kinds(ir::Infer& infer, std::string_view field_a, std::string_view field_b) {
+  const bool a_good = check_alone(infer, field_a);
+  if (!check_alone(infer, field_b) || !a_good) return;
   const ir::Value& a = *infer.operand(field_a);
   const ir::Value& b = *infer.operand(field_b);
-  check_alone(infer, field_a, a);
-  check_alone(infer, field_b, b);
-  if (infer.failed() || same_kind(a, b)) return;
+  if (same_kind(a, b)) return;
   const std::string_view kind_a = a.scaled ? name(a.scaled->format) : name(a.dtype);
   const std::string_view kind_b = b.scaled ? name(b.scaled->format) : name(b.dtype);
   std::string hint;

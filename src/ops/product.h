@@ -15,7 +15,8 @@ void check_operand_pair(ir::Infer& infer, std::string_view a, std::string_view b
 void check_operand_kinds(ir::Infer& infer, std::string_view a, std::string_view b);
 
 /// E-GROUPS unless the number of groups is a number: experts are counted when a graph is made.
-void want_counted(ir::Infer& infer, std::string_view field);
+/// Whether there are sound groups of such a number.
+bool want_counted(ir::Infer& infer, std::string_view field);
 
 /// E-LAYOUT when the scales of an operand are placed by group; `wanted`: where they could be found.
 void check_shifted(ir::Infer& infer, std::string_view field, std::string_view wanted);

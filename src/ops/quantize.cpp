@@ -1,5 +1,6 @@
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "ir/stored.h"
 #include "ops/rules.h"
@@ -8,64 +9,99 @@ namespace cohort::ops {
 
 namespace {
 
-void check_attributes(ir::Infer& c, Format to, DType element) {
+void refuse(ir::Infer& c, std::string_view field, std::string wanted, std::string_view got,
+            std::string why) {
+  c.fail("E-ATTRIBUTE", field, -1, std::move(wanted), std::string(got), std::move(why));
+}
+
+// What a format does not have.
+void check_format(ir::Infer& c, Format to) {
   const bool f32_scales = ir::has_f32_scales(to);
-  const auto axes = c.choice<Axes>("axes");
-  const auto col_layout = c.choice<ScaleLayout>("col_layout");
-  const auto row_layout = c.choice_or<ScaleLayout>("row_layout", ir::default_layout(to, Axes::row));
-  const auto refuse = [&](std::string_view field, std::string wanted, std::string_view got,
-                          std::string why) {
-    c.fail("E-ATTRIBUTE", field, -1, std::move(wanted), std::string(got), std::move(why));
-  };
-  if (element != info(to).element && !(f32_scales && element == DType::e5m2)) {
-    refuse("element", std::string(name(info(to).element)), name(element),
-           std::string(name(to)) + " has elements of its own type");
+  const std::string format(name(to));
+  const DType own = info(to).element;
+  const DType element = c.knows("element") ? c.choice_or<DType>("element", own) : own;
+  if (element != own && !(f32_scales && element == DType::e5m2)) {
+    refuse(c, "element", std::string(name(own)), name(element),
+           format + " has elements of its own type");
   }
+  const Axes axes = c.knows("axes") ? c.choice<Axes>("axes") : Axes::row;
   if (f32_scales && axes != Axes::row) {
-    refuse("axes", "row", name(axes), std::string(name(to)) + " has row blocks only");
+    refuse(c, "axes", "row", name(axes), format + " has row blocks only");
   }
-  const bool row_good = f32_scales ? row_layout == ScaleLayout::linear
-                                   : row_layout == ScaleLayout::tiled_128x4 ||
-                                         row_layout == ScaleLayout::linear ||
-                                         is_placed_by_group(row_layout);
-  if (!row_good) {
-    refuse("row_layout", f32_scales ? "linear" : "tiled_128x4, linear, shifted_128 or padded_128",
-           name(row_layout), "no layout of row scales of " + std::string(name(to)));
-  }
-  if (col_layout != ScaleLayout::per_group && col_layout != ScaleLayout::global) {
-    refuse("col_layout", "per_group or global", name(col_layout), "no layout of column scales");
-  }
-  const int64_t block = info(to).block;  // 0 where a scale has no block, which has no columns
-  if (col_layout == ScaleLayout::global && axes != Axes::row && c.in().groups != ir::kNone) {
-    const auto& groups = c.graph().values[static_cast<size_t>(c.in().groups)];
-    if (block > 0 && groups.row_alignment % block != 0) {
-      refuse("col_layout", "per_group", "global",
-             "blocks start anew at each group: one matrix over all tokens needs groups of a "
-             "multiple of " +
-                 std::to_string(block) + " rows (row_alignment)");
-    }
-  }
-  const bool needs_groups = is_placed_by_group(row_layout);
-  if (needs_groups && c.in().groups == ir::kNone) {
-    refuse("row_layout", "tiled_128x4 or linear", name(row_layout), "the value has no groups");
-  }
-  const bool approx = c.choice<Reciprocal>("reciprocal") == Reciprocal::approx;
+  const bool approx =
+      c.knows("reciprocal") && c.choice<Reciprocal>("reciprocal") == Reciprocal::approx;
   if (approx && f32_scales) {
-    refuse("reciprocal", "exact", "approx", "f32 scales are divided exactly");
+    refuse(c, "reciprocal", "exact", "approx", "f32 scales are divided exactly");
+  }
+}
+
+void check_row_layout(ir::Infer& c, Format to) {
+  if (!c.knows("row_layout")) return;
+  const bool f32_scales = ir::has_f32_scales(to);
+  const auto layout = c.choice_or<ScaleLayout>("row_layout", ir::default_layout(to, Axes::row));
+  const bool by_group = is_placed_by_group(layout);
+  const bool is_good =
+      f32_scales ? layout == ScaleLayout::linear
+                 : layout == ScaleLayout::tiled_128x4 || layout == ScaleLayout::linear || by_group;
+  if (!is_good) {
+    refuse(c, "row_layout",
+           f32_scales ? "linear" : "tiled_128x4, linear, shifted_128 or padded_128", name(layout),
+           "no layout of row scales of " + std::string(name(to)));
+  } else if (by_group && c.knows("in") && c.in().groups == ir::kNone) {
+    refuse(c, "row_layout", "tiled_128x4 or linear", name(layout), "the value has no groups");
+  }
+}
+
+void check_col_layout(ir::Infer& c) {
+  if (!c.knows("col_layout")) return;
+  const auto layout = c.choice<ScaleLayout>("col_layout");
+  if (layout != ScaleLayout::per_group && layout != ScaleLayout::global) {
+    refuse(c, "col_layout", "per_group or global", name(layout), "no layout of column scales");
+  }
+  if (layout != ScaleLayout::global || !c.knows({"to", "axes", "in"})) return;
+  if (c.choice<Axes>("axes") == Axes::row || c.in().groups == ir::kNone) return;
+  const auto& groups = c.graph().values[static_cast<size_t>(c.in().groups)];
+  // 0 where a scale has no block, which has no columns
+  const int64_t block = info(c.choice<Format>("to")).block;
+  if (block > 0 && groups.row_alignment % block != 0) {
+    refuse(c, "col_layout", "per_group", "global",
+           "blocks start anew at each group: one matrix over all tokens needs groups of a "
+           "multiple of " +
+               std::to_string(block) + " rows (row_alignment)");
   }
 }
 
 void check_random(ir::Infer& c) {
-  const bool stochastic = c.choice<Rounding>("rounding") == Rounding::stochastic;
+  const bool knows = c.knows("rounding");
+  const bool stochastic = knows && c.choice<Rounding>("rounding") == Rounding::stochastic;
   for (std::string_view field : {"seed", "offset"}) {
-    const bool given = c.operand(field) != nullptr;
-    if (given != stochastic) {
+    const bool given = c.has(field);
+    if (knows && given != stochastic) {
       c.fail("E-ATTRIBUTE", field, -1, stochastic ? "a scalar" : "nothing",
              given ? "a scalar" : "nothing",
              stochastic ? "stochastic rounding needs seed and offset"
                         : "only stochastic rounding takes seed and offset");
     }
     c.want_dtype(field, {DType::i64});
+  }
+}
+
+void check_value(ir::Infer& c) {
+  const ir::Value& x = c.in();
+  if (x.dtype != DType::f32 && x.dtype != DType::f16 && x.dtype != DType::bf16) {
+    c.fail("E-DTYPE", "in", -1, "f32, f16 or bf16", std::string(name(x.dtype)),
+           c.describe(x) + " is quantised already");
+  }
+  if (!c.knows({"to", "axes"}) || info(c.choice<Format>("to")).element != DType::e2m1) return;
+  const auto axes = c.choice<Axes>("axes");
+  const auto is_odd = [](const ir::Extent& e) { return e.symbol == ir::kNone && e.bound % 2 != 0; };
+  if (axes != Axes::col && is_odd(x.shape[1])) {
+    c.fail("E-SHAPE", "in", 1, "an even number of features", c.text(x.shape[1]),
+           "e2m1 is packed in pairs along features");
+  }
+  if (axes != Axes::row && is_odd(x.shape[0])) {
+    c.fail("E-SHAPE", "in", 0, "an even number of rows", c.text(x.shape[0]),
+           "e2m1 of column blocks is packed in pairs along tokens");
   }
 }
 
@@ -91,33 +127,22 @@ ir::Value result_type(ir::Infer& c, Format to, DType element, Axes axis) {
 }
 
 void infer(ir::Infer& c) {
+  if (c.knows("to")) {
+    check_format(c, c.choice<Format>("to"));
+    check_row_layout(c, c.choice<Format>("to"));
+  }
+  check_col_layout(c);
+  check_random(c);
+  c.want_dtype("norm", {DType::f32, DType::bf16});
+  if (c.knows("in")) check_value(c);
+  if (c.failed()) return;
   const auto to = c.choice<Format>("to");
   const auto element = c.choice_or<DType>("element", info(to).element);
   const auto axes = c.choice<Axes>("axes");
-  check_attributes(c, to, element);
-  check_random(c);
-  c.want_dtype("norm", {DType::f32, DType::bf16});
-  const ir::Value& x = c.in();
-  if (x.dtype != DType::f32 && x.dtype != DType::f16 && x.dtype != DType::bf16) {
-    c.fail("E-DTYPE", "in", -1, "f32, f16 or bf16", std::string(name(x.dtype)),
-           c.describe(x) + " is quantised already");
-  }
-  const bool row = axes != Axes::col;
   const bool col = axes != Axes::row;
-  if (row && element == DType::e2m1 && x.shape[1].symbol == ir::kNone &&
-      x.shape[1].bound % 2 != 0) {
-    c.fail("E-SHAPE", "in", 1, "an even number of features", c.text(x.shape[1]),
-           "e2m1 is packed in pairs along features");
-  }
-  if (col && element == DType::e2m1 && x.shape[0].symbol == ir::kNone &&
-      x.shape[0].bound % 2 != 0) {
-    c.fail("E-SHAPE", "in", 0, "an even number of rows", c.text(x.shape[0]),
-           "e2m1 of column blocks is packed in pairs along tokens");
-  }
-  if (c.failed()) return;
   c.result(0, result_type(c, to, element, Axes::row));
   c.result(1, col ? result_type(c, to, element, Axes::col) : c.in());
-  if (!row) c.absent(0);
+  if (axes == Axes::col) c.absent(0);
   if (!col) c.absent(1);
 }
 

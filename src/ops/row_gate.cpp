@@ -6,7 +6,7 @@ namespace {
 
 void infer(ir::Infer& c) {
   want_row_vector(c, "by");
-  if (!c.failed()) same_as_input(c);
+  same_as_input(c);
 }
 
 void map(const ir::Panel& p) {

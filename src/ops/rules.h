@@ -37,8 +37,9 @@ inline std::string number_text(float x) {
   return s;
 }
 
-/// The result of an elementwise op: the piped value's type as unrounded f32.
+/// The result of an elementwise op without findings: the piped value's type as unrounded f32.
 inline void same_as_input(ir::Infer& infer) {
+  if (infer.failed()) return;
   ir::Value v = infer.in();
   v.dtype = DType::f32;
   v.accumulator = false;
@@ -46,11 +47,11 @@ inline void same_as_input(ir::Infer& infer) {
 }
 
 /// What a matrix operand must be: as many rows as the piped value, of the same groups, and `width`
-/// features.
+/// features. Nothing without a sound piped value.
 inline void want_matrix(ir::Infer& infer, std::string_view field, const ir::Extent& width,
                         std::string_view width_of) {
   const ir::Value* other = infer.operand(field);
-  if (other == nullptr) return;
+  if (other == nullptr || !infer.knows("in")) return;
   const ir::Value& x = infer.in();
   infer.want_extent(field, 0, x.shape[0], "row count", "the value");
   infer.want_extent(field, 1, width, "feature count", width_of);
@@ -61,6 +62,11 @@ inline void want_matrix(ir::Infer& infer, std::string_view field, const ir::Exte
              "the rows of " + infer.describe(*other) + " belong to other groups");
 }
 
+/// As many features as the piped value has, too.
+inline void want_like_value(ir::Infer& infer, std::string_view field) {
+  if (infer.knows("in")) want_matrix(infer, field, infer.in().shape[1], "the value");
+}
+
 /// The groups of the piped value, or of a matrix operand when that has none.
 inline int32_t groups_with(const ir::Infer& infer, std::string_view field) {
   const int32_t groups = infer.in().groups;
@@ -69,12 +75,12 @@ inline int32_t groups_with(const ir::Infer& infer, std::string_view field) {
 
 /// What a row operand must be: one number a row of the piped value.
 inline void want_row_vector(ir::Infer& infer, std::string_view field) {
-  infer.want_extent(field, 0, infer.in().shape[0], "row count", "the value");
+  if (infer.knows("in")) infer.want_extent(field, 0, infer.in().shape[0], "row count", "the value");
 }
 
 /// E-CHAIN unless the piped value is a product, or one times alpha and row_scale.
 inline void want_accumulator(ir::Infer& infer) {
-  if (infer.in().accumulator) return;
+  if (!infer.knows("in") || infer.in().accumulator) return;
   infer.fail("E-CHAIN", "in", -1, "a product", infer.describe(infer.in()),
              "multiplies the accumulator only: it stands directly after a product, got " +
                  infer.describe(infer.in()));

@@ -53,6 +53,7 @@ constexpr std::array<Parameter, 5> kParameters{{
 void check_parameters(ir::Infer& c, UnaryMode mode) {
   const std::string word(name(mode));
   for (const Parameter& p : kParameters) {
+    if (!c.knows(p.field)) continue;
     const float value = c.field(p.field).real;
     if (value == p.usual || mode == p.mode || mode == p.other_mode) continue;
     c.fail("E-ATTRIBUTE", p.field, -1, number_text(p.usual), number_text(value),
@@ -60,29 +61,35 @@ void check_parameters(ir::Infer& c, UnaryMode mode) {
   }
   const float low = c.field("lower_clip").real;
   const float high = c.field("upper_clip").real;
-  if (mode == UnaryMode::relu && (low > high || low == kInfinity)) {
+  const bool clips = c.knows({"lower_clip", "upper_clip"});
+  if (mode == UnaryMode::relu && clips && (low > high || low == kInfinity)) {
     c.fail("E-ATTRIBUTE", "lower_clip", -1, "a number up to upper_clip, " + number_text(high),
            number_text(low), "no number lies between the clips");
   }
-  if (mode == UnaryMode::softplus && c.field("beta").real == 0) {
+  if (mode == UnaryMode::softplus && c.knows("beta") && c.field("beta").real == 0) {
     c.fail("E-ATTRIBUTE", "beta", -1, "a number but 0", "0", "softplus divides by beta");
   }
 }
 
-void infer(ir::Infer& c) {
-  const auto mode = c.choice<UnaryMode>("mode");
+void check_direction(ir::Infer& c) {
+  if (!c.knows("direction")) return;
   const bool backward = c.choice<Direction>("direction") == Direction::bwd;
+  const auto mode = c.knows("mode") ? c.choice<UnaryMode>("mode") : UnaryMode::relu;
   if (backward && !is_differentiated(mode)) {
     c.fail("E-ATTRIBUTE", "direction", -1, "fwd", "bwd",
            std::string(name(mode)) + " has no backward", "relu to softplus have one");
   }
-  const bool given = c.operand("x") != nullptr;
+  const bool given = c.has("x");
   if (given != backward) {
     c.fail("E-ATTRIBUTE", "x", -1, backward ? "the saved forward input" : "nothing",
            given ? "a value" : "nothing",
            backward ? "the derivative is taken at x" : "only direction bwd takes x");
   }
-  check_parameters(c, mode);
+}
+
+void infer(ir::Infer& c) {
+  check_direction(c);
+  if (c.knows("mode")) check_parameters(c, c.choice<UnaryMode>("mode"));
   infer_elementwise(c, {"x"});
 }
 
