@@ -62,7 +62,9 @@ ir::Place node_place(State& s, Where where) {
 }
 
 // The number of a handle's value in `s`; kNone, with a finding, when it is dead or foreign.
-int32_t open(State& s, const Handle& h, std::string_view op, std::string_view field, Where where) {
+// `meant`: the roles that may stand there.
+int32_t open(State& s, const Handle& h, std::string_view op, std::string_view field, Where where,
+             ir::RoleSet meant) {
   State* owner = Access::state(h);
   const int32_t id = Access::id(h);
   if (owner == &s && id >= 0) return id;
@@ -75,6 +77,7 @@ int32_t open(State& s, const Handle& h, std::string_view op, std::string_view fi
     why = {"belongs to another builder, '" + owner->name + "', and was made", owner->made(id)};
   }
   s.recording.report_dead(op, field, why, where, node_place(s, where));
+  s.recording.miss({.roles = meant, .name = {}, .may_be_input = meant != ~ir::RoleSet{0}});
   return kNone;
 }
 
@@ -97,7 +100,9 @@ Recorder::Recorder(State* state, const Handle* in, const char* op, Where where) 
   if (state_ == nullptr || state_->out_of_memory) return;
   try {
     pending.op = ir::find_op(op);
-    if (in != nullptr && state_->records()) pending.in = open(*state_, *in, op, "in", where);
+    if (in != nullptr && state_->records()) {
+      pending.in = open(*state_, *in, op, "in", where, ir::role_bit(Role::value));
+    }
   } catch (...) {
     state_->out_of_memory = true;
   }
@@ -108,8 +113,8 @@ void Recorder::put(const Handle& handle) noexcept {
   f.kind = ir::FieldValue::Kind::value;
   if (state_ != nullptr && state_->records() && pending.op != nullptr) {
     try {
-      f.value = open(*state_, handle, pending.op->name, pending.op->fields[pending.count].name,
-                     pending.where);
+      const ir::FieldRecord& record = pending.op->fields[pending.count];
+      f.value = open(*state_, handle, pending.op->name, record.name, pending.where, record.roles);
     } catch (...) {
       state_->out_of_memory = true;
     }
@@ -385,16 +390,19 @@ void Builder::output(std::string_view name, const Handle& value, const OutputOpt
                      Where where) noexcept {
   if (state_ == nullptr || !state_->records()) return;
   try {
-    const int32_t id = detail::open(*state_, value, name, "value", where);
+    const int32_t id = detail::open(*state_, value, name, "value", where, ~ir::RoleSet{0});
+    constexpr ir::RoleSet kIndex = ir::role_bit(Role::index);
     ir::OutputFields fields{o.dtype, o.tail, o.strides, o.alignment, o.discrete};
-    if (o.scatter) fields.scatter = detail::open(*state_, *o.scatter, name, "scatter", where);
-    if (o.slot) fields.slot = detail::open(*state_, *o.slot, name, "slot", where);
-    fields.faulty = (o.scatter && fields.scatter == kNone) || (o.slot && fields.slot == kNone);
+    if (o.scatter)
+      fields.scatter = detail::open(*state_, *o.scatter, name, "scatter", where, kIndex);
+    if (o.slot) fields.slot = detail::open(*state_, *o.slot, name, "slot", where, kIndex);
+    fields.broken.scatter = o.scatter && fields.scatter == kNone;
+    fields.broken.slot = o.slot && fields.slot == kNone;
     fields.top_k = o.top_k;
     if (o.rows) {
       const ir::Value rows = typed(*state_, Role::value, {*o.rows}, DType::f32, name, where);
       fields.rows = rows.shape[0];
-      fields.faulty = fields.faulty || rows.faulty;
+      fields.broken.rows = rows.faulty;
     }
     state_->recording.add_output(name, id, fields, where);
   } catch (...) {

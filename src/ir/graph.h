@@ -121,6 +121,13 @@ struct Input {
   Where where{nullptr, 0};
 };
 
+/// What of an output was given and could not be read: there is a finding about each.
+struct BrokenParts {
+  bool scatter = false;
+  bool slot = false;
+  bool rows = false;
+};
+
 struct Output {
   std::string name;
   int32_t value = kNone;
@@ -133,7 +140,8 @@ struct Output {
   int32_t slot = kNone;
   int64_t top_k = 1;
   std::optional<Extent> rows;  ///< Of a scattered output.
-  bool faulty = false;         ///< There is a finding about what it refers to.
+  bool has_dtype = false;      ///< The type was given.
+  BrokenParts broken;
   Where where{nullptr, 0};
 };
 
@@ -148,7 +156,7 @@ struct OutputFields {
   int32_t slot = kNone;
   int64_t top_k = 1;
   std::optional<Extent> rows{};
-  bool faulty = false;  ///< A handle or Dim in it is dead: there is a finding.
+  BrokenParts broken{};
 };
 
 /// One tensor that a run binds: an input or output, or a part of one.

@@ -132,7 +132,7 @@ bool Recording::check_operand(const Place& place, const OpRecord& op, const Fiel
       if (!wanted.empty()) wanted += " or ";
       wanted += name(static_cast<Role>(r));
     }
-    broken_reference_ = true;
+    miss({.roles = record.roles, .name = {}});
     return bad("E-ROLE", wanted, value_text(*graph_, v));
   }
   if (v.absent) {
@@ -194,7 +194,6 @@ int32_t Recording::add_node(const OpRecord& op, int32_t in, std::span<const Fiel
   const auto use = [&](int32_t value, size_t bit) {
     if (value == kNone) {
       unsound |= uint32_t{1} << bit;
-      broken_reference_ = true;
       return;
     }
     Value& v = g.values[static_cast<size_t>(value)];
@@ -243,9 +242,9 @@ void Recording::add_output(std::string_view name, int32_t value, const OutputFie
   o.slot = fields.slot;
   o.top_k = fields.top_k;
   o.rows = fields.rows;
-  o.faulty = fields.faulty;
+  o.broken = fields.broken;
+  o.has_dtype = static_cast<bool>(fields.dtype);
   o.where = where;
-  broken_reference_ = broken_reference_ || value == kNone || fields.faulty;
   for (const int32_t index : {o.scatter, o.slot}) {
     if (index != kNone) ++graph_->values[static_cast<size_t>(index)].uses;
   }
@@ -256,6 +255,10 @@ void Recording::add_output(std::string_view name, int32_t value, const OutputFie
   }
   if (fields.dtype) o.dtype = *fields.dtype;
   graph_->outputs.push_back(std::move(o));
+}
+
+void Recording::miss(Missed missed) {
+  if (missed_.size() < base::kMaxFindings) missed_.push_back(std::move(missed));
 }
 
 void Recording::report_dead(std::string_view op, std::string_view field, const DeadHandle& dead,

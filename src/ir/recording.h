@@ -28,6 +28,14 @@ struct Place {
   Where where{nullptr, 0};  ///< The C++ line; file null when read from JSON.
 };
 
+/// A reference to nothing, or to what may not stand there.
+struct Missed {
+  RoleSet roles = 0;             ///< What it may have meant.
+  std::string name;              ///< As it was read; empty when no name was.
+  bool may_be_input = true;      ///< False for the value of an output.
+  bool looks_like_node = false;  ///< "%3": an input is meant only if no node could be.
+};
+
 class Recording {
  public:
   explicit Recording(std::string_view name);
@@ -45,9 +53,10 @@ class Recording {
   void report_dead(std::string_view op, std::string_view field, const DeadHandle& dead, Where where,
                    const Place& place);
 
-  /// True when an operand or output could not be resolved: what it meant to use is not known, so
-  /// nothing can be called unused.
-  [[nodiscard]] bool has_broken_reference() const { return broken_reference_; }
+  /// Remembers a reference that could not be resolved: something may be unused because of it.
+  void miss(Missed missed);
+  /// The first kMaxFindings of them.
+  [[nodiscard]] const std::vector<Missed>& missed() const { return missed_; }
 
   Graph& graph() { return *graph_; }
   base::Diagnostics& findings() { return findings_; }
@@ -69,7 +78,7 @@ class Recording {
   bool refuse(const Place& place, const OpRecord& op, const FieldRecord& record,
               std::string_view code, std::string wanted, std::string got);
 
-  bool broken_reference_ = false;
+  std::vector<Missed> missed_;
   std::unique_ptr<Graph> graph_;
   base::Diagnostics findings_;
 };

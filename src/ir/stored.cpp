@@ -1,6 +1,7 @@
 #include "ir/stored.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/checked.h"
 
@@ -261,9 +262,8 @@ void overlap_faults(const Extents& stored, const Strides& strides, Faults& fault
 
 }  // namespace
 
-void layout_faults(const Extents& stored, const Strides& strides, int64_t alignment, DType dtype,
-                   bool unique, Faults& faults) {
-  const int64_t element = std::max(bits(dtype) / 8, 1);
+void alignment_faults(int64_t alignment, int bits, Faults& faults) {
+  const int64_t element = std::max(bits / 8, 1);
   if (alignment < element || alignment > 4096 || (alignment & (alignment - 1)) != 0) {
     faults.push_back({"E-ALIGNMENT",
                       "alignment",
@@ -272,6 +272,10 @@ void layout_faults(const Extents& stored, const Strides& strides, int64_t alignm
                       std::to_string(alignment),
                       {}});
   }
+}
+
+void stride_faults(const Extents& stored, const Strides& strides, DType dtype, bool unique,
+                   Faults& faults) {
   if (strides.rank() == 0) return;
   if (strides.rank() != stored.rank) {
     faults.push_back({"E-STRIDE",
@@ -323,12 +327,27 @@ void word_faults(const Value& v, Faults& faults) {
 std::vector<StoredFault> input_faults(const Graph&, const Value& type) {
   Faults faults;
   word_faults(type, faults);
-  if (!faults.empty()) return faults;
+  if (!faults.empty()) {
+    alignment_faults(type.alignment, 8, faults);
+    return faults;
+  }
   extent_faults(type.shape, bits(type.dtype), faults);
-  if (!faults.empty()) return faults;
-  role_faults(type, faults);
-  if (!faults.empty()) return faults;
-  layout_faults(stored_shape(type), type.strides, type.alignment, type.dtype, false, faults);
+  Faults of_role;
+  role_faults(type, of_role);
+  const bool bad_extents = !faults.empty();
+  for (StoredFault& f : of_role) {
+    // One mistake, one finding: what follows from an extent out of range is none of its own.
+    if (!bad_extents || f.key != "shape") faults.push_back(std::move(f));
+  }
+  const bool bad_type = std::any_of(faults.begin(), faults.end(), [](const StoredFault& f) {
+    return f.key == "dtype" || f.key == "element";
+  });
+  alignment_faults(type.alignment, bad_type ? 8 : bits(type.dtype), faults);
+  // Strides say something about a sound type only.
+  const bool is_sound = std::all_of(faults.begin(), faults.end(), [](const StoredFault& f) {
+    return f.key == "alignment" || f.key == "row_alignment";
+  });
+  if (is_sound) stride_faults(stored_shape(type), type.strides, type.dtype, false, faults);
   return faults;
 }
 

@@ -22,9 +22,11 @@ struct StoredFault {
 
 /// Every rule that `type` breaks as an input of its role.
 [[nodiscard]] std::vector<StoredFault> input_faults(const Graph& graph, const Value& type);
-/// The rules of strides and alignment alone; `unique`: no two elements may share an address.
-void layout_faults(const Extents& stored, const Strides& strides, int64_t alignment, DType dtype,
-                   bool unique, std::vector<StoredFault>& faults);
+/// The rule of alignment alone; `bits` of an element, 8 when that is not known.
+void alignment_faults(int64_t alignment, int bits, std::vector<StoredFault>& faults);
+/// The rules of strides alone; `unique`: no two elements may share an address.
+void stride_faults(const Extents& stored, const Strides& strides, DType dtype, bool unique,
+                   std::vector<StoredFault>& faults);
 
 /// Extents in the order in which elements stand in memory: weights by their major, column blocks
 /// by their storage.

@@ -6,8 +6,8 @@
 #include <limits>
 #include <span>
 
+#include "base/nearest.h"
 #include "ir/op_record.h"
-#include "json/nearest.h"
 
 namespace cohort::json {
 
@@ -46,7 +46,7 @@ void ItemReader::begin(std::string_view list, int64_t index, std::string_view ti
 std::string ItemReader::did_you_mean(std::string_view text,
                                      const std::vector<std::string_view>& words) {
   if (r_.findings().total() >= base::kMaxFindings) return {};
-  const std::string_view near = nearest(text, words);
+  const std::string_view near = base::nearest(text, words);
   return near.empty() ? "" : "did you mean '" + std::string(near) + "'?";
 }
 

@@ -1,18 +1,15 @@
 #include "json/reader.h"
 
-#include <charconv>
 #include <cmath>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "ir/canonical.h"
 #include "ir/op_record.h"
 #include "ir/stored.h"
-#include "json/item_reader.h"
-#include "json/nearest.h"
+#include "json/reference_reader.h"
 #include "json/tree.h"
 
 namespace cohort::json {
@@ -22,10 +19,10 @@ using Kind = Value::Kind;
 
 namespace {
 
-class Reader : private ItemReader {
+class Reader : private ReferenceReader {
  public:
   Reader(const Document& document, ir::Recording& recording)
-      : ItemReader(document, recording), g_(recording.graph()) {}
+      : ReferenceReader(document, recording) {}
 
   void run() {
     g_.inputs.reserve(d_.inputs.size());
@@ -163,51 +160,6 @@ class Reader : private ItemReader {
     fail(key, "E-ATTRIBUTE", "null: there is no format", describe(*given));
   }
 
-  // "x", "%3", "%3.row". kNone, with a finding, when there is no such value.
-  int32_t reference(std::string_view text, std::string_view key) {
-    if (!text.empty() && text[0] == '%') return result(text, key);
-    const auto it = names_.find(text);
-    if (it != names_.end()) return it->second;
-    std::vector<std::string_view> all;
-    if (g_.inputs.size() <= 1000) {
-      for (const ir::Input& i : g_.inputs) all.push_back(i.name);
-    }
-    fail(key, "E-REFERENCE", "the name of an input or %node", "\"" + clipped(text) + "\"",
-         did_you_mean(text, all));
-    return kNone;
-  }
-
-  int32_t result(std::string_view text, std::string_view key) {
-    const size_t dot = text.find('.');
-    const std::string_view digits = text.substr(1, dot == std::string::npos ? dot : dot - 1);
-    const std::string_view port = dot == std::string::npos ? "" : text.substr(dot + 1);
-    int64_t number = -1;
-    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    const bool zero = digits.size() > 1 && digits[0] == '0';
-    const bool plain =
-        end.ec == std::errc() && end.ptr == digits.end() && digits[0] != '-' && !zero;
-    if (!plain || number < 0 || number >= static_cast<int64_t>(g_.nodes.size())) {
-      const bool forward = plain && number < static_cast<int64_t>(d_.nodes.size());
-      fail(key, "E-REFERENCE",
-           g_.nodes.empty() ? "an input" : "%0 .. %" + std::to_string(g_.nodes.size() - 1),
-           "\"" + clipped(text) + "\"", forward ? "a node may only use earlier ones" : "");
-      return kNone;
-    }
-    const ir::Node& n = g_.nodes[static_cast<size_t>(number)];
-    // Which results an unknown op has is not known: any will do.
-    if (!unknown_.empty() && unknown_.contains(number)) return n.first_result;
-    for (size_t p = 0; p < n.op->results.size(); ++p) {
-      if (n.op->results[p].name == port) return n.first_result + static_cast<int32_t>(p);
-    }
-    std::string wanted;
-    for (const ir::ResultRecord& r : n.op->results) {
-      wanted += (wanted.empty() ? "" : ", ") + std::string(text.substr(0, dot)) +
-                (r.name[0] != 0 ? "." + std::string(r.name) : "");
-    }
-    fail(key, "E-REFERENCE", wanted, "\"" + clipped(text) + "\"");
-    return kNone;
-  }
-
   void node(const Item& item) {
     begin("nodes", static_cast<int64_t>(g_.nodes.size()), "node");
     const std::string_view op_name = text(item, "op");
@@ -225,14 +177,18 @@ class Reader : private ItemReader {
     title_ = op->name;
     const std::vector<std::string_view>& keys = keys_of(*op);
     check_keys(item, keys);
+    if (!good_) use_all(item, keys);
     int32_t in = kNone;
     if (!op->is_root) {
       const Value* v = member(item, "in", Kind::string, "a value");
-      if (v != nullptr) in = reference(v->text, "in");
+      constexpr ir::RoleSet kValue = ir::role_bit(Role::value);
+      if (v != nullptr) in = reference(v->text, "in", kValue);
+      if (v == nullptr) r_.miss({.roles = kValue, .name = {}});
       const bool sound = in != kNone && !g_.values[static_cast<size_t>(in)].faulty;
       if (sound && g_.values[static_cast<size_t>(in)].role != Role::value) {
         fail("in", "E-ROLE", "value", ir::value_text(g_, g_.values[static_cast<size_t>(in)]));
-        in = kNone;
+        r_.miss({.roles = kValue, .name = {}});
+        ++g_.values[static_cast<size_t>(std::exchange(in, kNone))].uses;
       }
     }
     fields_.clear();
@@ -257,10 +213,7 @@ class Reader : private ItemReader {
   // operands count as used.
   void placeholder(const Item& item) {
     const bool was_good = good_;
-    for (const auto& [key, v] : d_.of(item)) {
-      const auto it = v.kind == Kind::string ? names_.find(v.text) : names_.end();
-      if (it != names_.end()) ++g_.values[static_cast<size_t>(it->second)].uses;
-    }
+    use_all(item, {});
     good_ = was_good;
     static const ir::OpRecord* const any = smallest_op();
     ir::FieldValue broken;
@@ -279,11 +232,13 @@ class Reader : private ItemReader {
     if (v == nullptr) {
       if (!record.must_give) return record.initial;
       fail(record.name, "E-KEY", "a value", "no such key");
+      r_.miss({.roles = record.roles, .name = {}});
       return broken;
     }
     if (v->kind == Kind::null) {
       if (!record.is_required) return {};
       fail(record.name, "E-JSON", "a value", "null");
+      r_.miss({.roles = record.roles, .name = {}});
       return broken;
     }
     ir::FieldValue f;
@@ -295,12 +250,13 @@ class Reader : private ItemReader {
     using FieldKind = ir::FieldValue::Kind;
     const auto bad = [&](std::string_view wanted) {
       fail(record.name, "E-JSON", std::string(wanted), describe(v));
+      r_.miss({.roles = record.roles, .name = {}});
       return false;
     };
     switch (record.kind) {
       case FieldKind::value:
         if (v.kind != Kind::string) return bad("a value");
-        f.value = reference(v.text, record.name);
+        f.value = reference(v.text, record.name, record.roles);
         return f.value != kNone;
       case FieldKind::number:
         return number(v, record, f);
@@ -336,13 +292,25 @@ class Reader : private ItemReader {
     if (v.kind == Kind::object && v.text == "value" && v.count == 1 &&
         d_.of(v)[0].kind == Kind::string) {
       f.kind = ir::FieldValue::Kind::value;
-      f.value = reference(d_.of(v)[0].text, record.name);
+      f.value = reference(d_.of(v)[0].text, record.name, record.roles);
       return f.value != kNone;
     }
     if (real(v, f.number, true)) return true;
     fail(record.name, "E-JSON", "a number, \"inf\", \"-inf\", \"nan\" or {\"value\": ...}",
          describe(v));
+    r_.miss({.roles = record.roles, .name = {}});
     return false;
+  }
+
+  // An index that an output names, or kNone; `broken`: there is a finding about it.
+  int32_t output_index(const Item& item, std::string_view key, bool& broken) {
+    const bool was_good = std::exchange(good_, true);
+    const Value* handle = member(item, key, Kind::string, "an index or null", true);
+    const int32_t number =
+        handle == nullptr ? kNone : reference(handle->text, key, ir::role_bit(Role::index));
+    broken = !good_;
+    good_ = was_good && good_;
+    return number;
   }
 
   void output(const Item& item) {
@@ -353,7 +321,8 @@ class Reader : private ItemReader {
     const std::string_view output_name = text(item, "name");
     if (!output_name.empty()) title_ = output_name;
     const Value* v = member(item, "value", Kind::string, "a value");
-    const int32_t value = v == nullptr ? kNone : reference(v->text, "value");
+    const int32_t value = v == nullptr ? kNone : reference(v->text, "value", kAnyResult);
+    if (v == nullptr) r_.miss({.roles = kAnyResult, .name = {}, .may_be_input = false});
     ir::OutputFields f;
     const int w = word(
         item, "dtype", [](int i) { return name(static_cast<DType>(i)); }, true);
@@ -363,22 +332,17 @@ class Reader : private ItemReader {
     f.alignment = integer(item, "alignment", 16, true);
     const Value* discrete = member(item, "discrete", Kind::flag, "true or false", true);
     f.discrete = discrete != nullptr && discrete->integer != 0;
-    for (const auto& [key, number] : {std::pair{"scatter", &f.scatter}, {"slot", &f.slot}}) {
-      const Value* handle = member(item, key, Kind::string, "an index or null", true);
-      if (handle != nullptr) *number = reference(handle->text, key);
-      f.faulty = f.faulty || (handle != nullptr && *number == kNone);
-    }
+    f.scatter = output_index(item, "scatter", f.broken.scatter);
+    f.slot = output_index(item, "slot", f.broken.slot);
     f.top_k = integer(item, "top_k", 1, true);
     if (const Value* rows = find(item, "rows"); rows != nullptr && rows->kind != Kind::null) {
-      f.faulty = !extent("rows", *rows, f.rows.emplace(), f.faulty) || f.faulty;
+      bool faulty = false;
+      f.broken.rows = !extent("rows", *rows, f.rows.emplace(), faulty) || faulty;
     }
     r_.add_output(output_name, value, f, {nullptr, 0});
   }
 
-  ir::Graph& g_;
-  std::unordered_map<std::string_view, int32_t> names_;
   std::unordered_map<std::string_view, int32_t> symbols_;
-  std::unordered_set<int64_t> unknown_;  ///< Nodes whose op is unknown.
   std::unordered_map<const ir::OpRecord*, std::vector<std::string_view>> keys_;
   std::vector<std::string_view> allowed_;  ///< Keys of the item being read.
   std::vector<ir::FieldValue> fields_;     ///< Of the node being read.

@@ -14,6 +14,7 @@
 #include "ir/stored.h"
 #include "validate/output_rules.h"
 #include "validate/part_names.h"
+#include "validate/unused.h"
 
 namespace cohort::validate {
 
@@ -37,7 +38,8 @@ class Checker {
            "none", "the graph has no output: nothing would be computed");
       return;
     }
-    if (!recording_.has_broken_reference()) unused();
+    // Beyond the findings that are kept, references to nothing are not remembered.
+    if (recording_.missed().size() < base::kMaxFindings) unused();
   }
 
  private:
@@ -146,54 +148,48 @@ class Checker {
     }
   }
 
-  void output(int64_t index) {
-    const ir::Output& o = g_.outputs[static_cast<size_t>(index)];
-    const ir::Place place{"outputs", index, o.where};
-    if (o.value == kNone) return;
+  // The value of an output when it is sound; null otherwise, with its finding.
+  const ir::Value* output_value(const ir::Place& place, const ir::Output& o) {
+    if (o.value == kNone) return nullptr;
     const ir::Value& v = g_.values[static_cast<size_t>(o.value)];
-    if (v.faulty || o.faulty) return;
+    if (v.faulty) return nullptr;
     if (v.node == kNone) {
       fail(place, "value", "E-OUTPUT", o.name, "value", "a computed value", ir::value_text(g_, v),
            "an input cannot be an output: it is there already");
-      return;
+      return nullptr;
     }
-    if (v.absent) {
-      fail(place, "value", "E-OUTPUT", o.name, "value", "a result that its op was asked for",
-           ir::reference_text(g_, v), "result " + ir::reference_text(g_, v) + " was not asked for",
-           "axes of quantize says which of row and col are made");
-      return;
-    }
+    if (!v.absent) return &v;
+    fail(place, "value", "E-OUTPUT", o.name, "value", "a result that its op was asked for",
+         ir::reference_text(g_, v), "result " + ir::reference_text(g_, v) + " was not asked for",
+         "axes of quantize says which of row and col are made");
+    return nullptr;
+  }
+
+  void output(int64_t index) {
+    const ir::Output& o = g_.outputs[static_cast<size_t>(index)];
+    const ir::Place place{"outputs", index, o.where};
+    const ir::Value* v = output_value(place, o);
     if (cohort::name(o.tail).empty()) {
       fail(place, "tail", "E-ATTRIBUTE", o.name, "tail", "leave or zero",
            std::to_string(static_cast<int>(o.tail)), "no such tail");
     }
-    output_type(place, o, v);
-    std::vector<ir::StoredFault> faults = output_faults(g_, o);
-    if (faults.empty()) {
-      ir::layout_faults(ir::stored_shape(g_, o), o.strides, o.alignment, o.dtype, true, faults);
-    }
-    const int last = o.strides.rank() - 1;
-    if (v.scaled && faults.empty() && last >= 0 && o.strides[last] != 1) {
-      faults.push_back({"E-STRIDE",
-                        "strides",
-                        last,
-                        "1: codes are written in rows",
-                        std::to_string(o.strides[last]),
-                        {}});
-    }
+    const bool is_type_good = v == nullptr || output_type(place, o, *v);
+    std::vector<ir::StoredFault> faults = output_faults(g_, o, v);
+    output_layout_faults(o, v, is_type_good, faults);
     for (const ir::StoredFault& f : faults) {
+      if (f.code == "E-ROLE") recording_.miss({.roles = ir::role_bit(Role::index), .name = {}});
       fail(place, f.key, f.code, o.name, std::string(f.key), f.wanted, f.got,
            "wanted " + f.wanted + ", got " + f.got, f.hint);
     }
   }
 
-  void output_type(const ir::Place& place, const ir::Output& o, const ir::Value& v) {
+  bool output_type(const ir::Place& place, const ir::Output& o, const ir::Value& v) {
     using enum DType;
     const bool unrounded = v.dtype == f32 && !v.scaled;
     const bool is_value = v.role == Role::value || v.role == Role::weight_grad;
     const bool good =
         o.dtype == v.dtype || (unrounded && (o.dtype == bf16 || (is_value && o.dtype == f16)));
-    if (good) return;
+    if (good) return true;
     const std::string wanted = !unrounded ? std::string(cohort::name(v.dtype))
                                : is_value ? "f32, f16 or bf16"
                                           : "f32 or bf16";
@@ -201,29 +197,40 @@ class Checker {
     fail(place, "dtype", "E-DTYPE", o.name, "dtype", wanted, got.empty() ? "no type" : got,
          "wanted " + wanted + ", got " + got + ": a value is rounded once",
          unrounded && (o.dtype == e4m3 || o.dtype == e5m2) ? "fp8: use Cast or Quantize" : "");
+    return false;
   }
 
+  // What nobody uses, but for what a reference to nothing was meant to use: one mistake, one
+  // finding.
   void unused() {
+    Unused items;
     for (size_t i = 0; i < g_.inputs.size(); ++i) {
-      const ir::Input& in = g_.inputs[i];
-      const ir::Value& v = g_.values[static_cast<size_t>(in.value)];
-      if (v.uses > 0 || v.faulty) continue;
-      fail({"inputs", static_cast<int64_t>(i), in.where}, "", "E-UNUSED", in.name, "", "a consumer",
-           "none", "input '" + in.name + "' is not used");
+      const ir::Value& v = g_.values[static_cast<size_t>(g_.inputs[i].value)];
+      if (v.uses == 0 && !v.faulty) items.push_back({i, true, ir::role_bit(v.role)});
     }
     for (size_t i = 0; i < g_.nodes.size(); ++i) {
       const ir::Node& n = g_.nodes[i];
-      int32_t uses = 0;
-      bool faulty = false;
+      bool is_used = false;
+      ir::RoleSet roles = 0;
       for (size_t p = 0; p < n.op->results.size(); ++p) {
         const ir::Value& v = g_.values[static_cast<size_t>(n.first_result) + p];
-        uses += v.uses;
-        faulty = faulty || v.faulty;
+        is_used = is_used || v.uses > 0 || v.faulty;
+        roles |= ir::role_bit(v.role);
       }
-      if (uses > 0 || faulty) continue;
-      fail({"nodes", static_cast<int64_t>(i), n.where}, "", "E-UNUSED", n.op->name, "",
-           "a consumer or an output", "none",
-           "no result of %" + std::to_string(i) + " reaches an output");
+      if (!is_used) items.push_back({i, false, roles});
+    }
+    drop_missed(g_, recording_.missed(), items);
+    for (const UnusedItem& u : items) {
+      const auto index = static_cast<int64_t>(u.index);
+      if (u.is_input) {
+        const ir::Input& in = g_.inputs[u.index];
+        fail({"inputs", index, in.where}, "", "E-UNUSED", in.name, "", "a consumer", "none",
+             "input '" + in.name + "' is not used");
+      } else {
+        const ir::Node& n = g_.nodes[u.index];
+        fail({"nodes", index, n.where}, "", "E-UNUSED", n.op->name, "", "a consumer or an output",
+             "none", "no result of %" + std::to_string(u.index) + " reaches an output");
+      }
     }
     symbols();
   }

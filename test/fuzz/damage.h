@@ -64,6 +64,15 @@ inline void expect_refused(const Json& graph, const Subject& s, const std::strin
   EXPECT_EQ(problem(graph, s, key, codes), "");
 }
 
+// As expect_refused, with no finding but that one: one mistake, one finding.
+inline void expect_refused_once(const Json& graph, const Subject& s, const std::string& key,
+                                const std::set<std::string>& codes) {
+  expect_refused(graph, s, key, codes);
+  const Result<Graph> g = parse_json(graph.dump());
+  const Findings findings = g.findings();
+  EXPECT_EQ(findings.total(), 1) << s.label << ", " << s.path(key) << "\n" << findings.text();
+}
+
 // The name of an input that a field of the node refers to, or nothing.
 inline std::string input_of(const Subject& s, const Json& graph, const std::string& field) {
   const Json& value = graph["nodes"][s.node][field];

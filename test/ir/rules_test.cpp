@@ -228,7 +228,7 @@ TEST(Findings, OneMistakeOneFinding) {
   const Quantized q = v.then(Quantize{.to = Format::nvfp4, .axes = Axes::both});
   s.g.output("v", v, {.dtype = DType::e4m3});
   s.g.output("row", q.row);
-  s.g.output("col", q.col, {.dtype = DType::f32, .alignment = 3});
+  s.g.output("col", q.col, {.dtype = DType::f32});
   const Findings findings = std::move(s.g).finish().findings();  // f is a view of it
   const auto f = only(findings);
   EXPECT_EQ(f.code, "E-SHAPE");

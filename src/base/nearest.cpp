@@ -1,12 +1,9 @@
-#include "json/nearest.h"
+#include "base/nearest.h"
 
 #include <algorithm>
 
-namespace cohort::json {
+namespace cohort::base {
 
-namespace {
-
-// Levenshtein distance of words of at most 64 bytes.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -23,8 +20,6 @@ size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-}  // namespace
-
 std::string_view nearest(std::string_view text, const std::vector<std::string_view>& words) {
   if (text.empty() || text.size() > 64) return {};
   std::string_view best;
@@ -40,4 +35,4 @@ std::string_view nearest(std::string_view text, const std::vector<std::string_vi
   return best;
 }
 
-}  // namespace cohort::json
+}  // namespace cohort::base
