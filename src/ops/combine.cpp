@@ -24,7 +24,8 @@ bool want_entries(ir::Infer& c, std::string_view field) {
   const bool is_flat = c.has("koff");
   if (!c.knows(field)) return false;
   const ir::Value& v = *c.operand(field);
-  if (v.shape.rank == 1 || (v.shape.rank == 2 && !is_flat)) return true;
+  const bool may_be_matrix = !is_flat || !c.knows("koff");
+  if (v.shape.rank == 1 || (v.shape.rank == 2 && may_be_matrix)) return true;
   c.want_rank(field, 1, is_flat ? "(entries), as koff is given" : "(tokens, experts a token)");
   return false;
 }
@@ -61,8 +62,9 @@ void infer_d_combine(ir::Infer& c) {
   const ir::Value* w = c.operand("weights");
   const int64_t top_k = c.field("top_k").integer;
   want_counted(c, "groups");
-  if (c.has("koff")) {
-    if (is_matrix && koff != nullptr) want_tokens(c, koff->shape[0], c.describe(*koff));
+  if (!c.knows("koff")) return;  // what weights and top_k may be follows from it
+  if (koff != nullptr) {
+    if (is_matrix) want_tokens(c, koff->shape[0], c.describe(*koff));
     if (c.knows("top_k") && top_k != 1) {
       c.fail("E-ATTRIBUTE", "top_k", -1, "1", std::to_string(top_k),
              "koff says how many experts a token has");

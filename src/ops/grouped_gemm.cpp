@@ -29,7 +29,7 @@ void infer(ir::Infer& c) {
   if (a_is_matrix) c.want_extent("b", 2, a->shape[1], "K", c.describe(*a));
   check_operand_pair(c, "a", "b");
   if (want_counted(c, "groups") && b != nullptr) want_whole_rounds(c, *groups, *b);
-  if (c.has("gather")) check_shifted(c, "a", "a product without gather");
+  if (c.operand("gather") != nullptr) check_shifted(c, "a", "a product without gather");
   const bool own_rows = a != nullptr && groups != nullptr && !c.has("gather");
   if (own_rows && a->groups != ir::kNone && a->groups != c.field("groups").value) {
     c.fail("E-GROUPS", "groups", -1, c.describe(c.graph().values[static_cast<size_t>(a->groups)]),

@@ -76,7 +76,7 @@ void check_random(ir::Infer& c) {
   const bool stochastic = knows && c.choice<Rounding>("rounding") == Rounding::stochastic;
   for (std::string_view field : {"seed", "offset"}) {
     const bool given = c.has(field);
-    if (knows && given != stochastic) {
+    if (knows && c.knows(field) && given != stochastic) {
       c.fail("E-ATTRIBUTE", field, -1, stochastic ? "a scalar" : "nothing",
              given ? "a scalar" : "nothing",
              stochastic ? "stochastic rounding needs seed and offset"

@@ -80,7 +80,7 @@ void check_direction(ir::Infer& c) {
            std::string(name(mode)) + " has no backward", "relu to softplus have one");
   }
   const bool given = c.has("x");
-  if (given != backward) {
+  if (c.knows("x") && given != backward) {
     c.fail("E-ATTRIBUTE", "x", -1, backward ? "the saved forward input" : "nothing",
            given ? "a value" : "nothing",
            backward ? "the derivative is taken at x" : "only direction bwd takes x");
