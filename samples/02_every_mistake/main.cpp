@@ -1,4 +1,4 @@
-// Every mistake at once: a graph with one mistake of each kind. finish() returns all of them in one
+// Every mistake at once: a graph with mistakes of many kinds. finish() returns all of them in one
 // pass, each with its op, field, both values, and the line of this file.
 #include <cohort/cohort.h>
 

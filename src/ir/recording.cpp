@@ -166,12 +166,17 @@ bool Recording::check_field(const Place& place, const OpRecord& op, const FieldR
     // A by-value scalar stands for data, which may be NaN.
     if (std::isnan(x) && value.kind == Kind::real) return bad("E-ATTRIBUTE", "a number", "NaN");
     if (record.ranged && !(x >= record.minimum && x <= record.maximum)) {
+      // As the type has it: the f64 of the least normal f32 has 17 digits.
+      const auto append = [&](std::string& text, double number) {
+        if (value.kind != Kind::real) return append_number(text, number);
+        append_number(text, static_cast<float>(number));
+      };
       std::string wanted;
-      append_number(wanted, record.minimum);
+      append(wanted, record.minimum);
       wanted += " .. ";
-      append_number(wanted, record.maximum);
+      append(wanted, record.maximum);
       std::string got;
-      append_number(got, x);
+      append(got, x);
       return bad("E-ATTRIBUTE", std::move(wanted), std::move(got));
     }
     return true;

@@ -2,6 +2,7 @@
 #include <list>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include <cohort/plan.h>
@@ -26,6 +27,8 @@ struct CacheKey {
   int64_t workspace_limit;
   int64_t expected_rows;
   std::string engine;
+  // One value in this process; a cache that outlives the process must not serve another version.
+  std::string_view version = cohort::version();
 
   CacheKey(const ir::Graph& g, int32_t d, const PlanOptions& o)
       : graph(g.key()),

@@ -18,6 +18,7 @@
 // EXPECT BAD17: cohort::Arg
 // EXPECT BAD18: cohort::MatrixArg
 // EXPECT BAD19: cohort::Arg
+// EXPECT BAD20: cohort::Arg
 #include <cohort/cohort.h>
 
 using namespace cohort;
@@ -77,6 +78,8 @@ void use(Value v, Weights w, RowVec gate, GroupVec alphas, GroupMat bias, Scalar
   auto y = v.then(Unary{.mode = UnaryMode::relu, .direction = Direction::bwd, .x = gate});
 #elif defined(BAD19)  // a quantised operand
   auto y = v.then(Select{.if_true = scaled, .if_false = 0.0});
+#elif defined(BAD20)  // weights as an operand that broadcasts
+  auto y = v.then(Binary{.mode = BinaryMode::mul, .by = w});
 #else
   auto y = v.then(Alpha{.by = alphas}).then(RowScale{.by = gate}).then(Bias{.by = bias});
   auto z = y.then(Cast{.to = DType::bf16, .scale = norm});

@@ -106,6 +106,12 @@ TEST(Refused, EachWithItsPath) {
   }
 }
 
+TEST(Refused, RangesAreNumbersOfTheType) {
+  const Findings f = parse_json(with(sample(), "\"clamp\":null", "\"clamp\":0.1e-40")).findings();
+  EXPECT_EQ(test::only(f).wanted, "1.1754944e-38 .. 3.4028235e+38");
+  EXPECT_EQ(test::only(f).got, "1e-41");
+}
+
 TEST(Refused, Hints) {
   const Findings f = parse_json(with(sample(), "\"by\":\"prob\"", "\"by\":\"prop\"")).findings();
   EXPECT_TRUE(test::has(test::only(f).hint, "'prob'")) << f.text();
@@ -151,6 +157,72 @@ TEST(Limits, AreFindings) {
   EXPECT_FALSE(parse_json(std::string(10'000'000, '[')));
   EXPECT_FALSE(parse_json("{\"inputs\":" + std::string(10'000'000, '[')));
   EXPECT_FALSE(parse_json("{\"inputs\":[{\"name\":" + std::string(10'000'000, '{')));
+}
+
+// The code of the first finding says on which side of a limit a text lies.
+std::string first_code(const std::string& text, const JsonLimits& limits = {}) {
+  const Result<Graph> graph = parse_json(text, limits);
+  return graph ? std::string() : std::string(graph.findings()[0].code);
+}
+
+std::string with_items(const std::string& list, int64_t count) {
+  std::string text = "{\"cohort\":1,\"name\":\"\",\"" + list + "\":[{}";
+  for (int64_t i = 1; i < count; ++i) text += ",{}";
+  return text + "]}";
+}
+
+TEST(Limits, AsTheyAreWhenNothingElseIsSaid) {
+  EXPECT_EQ(first_code(std::string((size_t{64} << 20) + 1, ' ')), "E-LIMIT");
+  EXPECT_EQ(first_code(std::string(size_t{64} << 20, ' ')), "E-JSON");
+  for (const std::string list : {"dims", "inputs", "nodes", "outputs"}) {
+    EXPECT_EQ(first_code(with_items(list, 1'000'001)), "E-LIMIT") << list;
+  }
+  // The other lists are not there.
+  EXPECT_EQ(first_code(with_items("nodes", 1'000'000)), "E-KEY");
+}
+
+TEST(Limits, KeysAndEntriesOfAnItem) {
+  const auto item = [](const std::string& members) {
+    return "{\"cohort\":1,\"name\":\"\",\"dims\":[],\"nodes\":[],\"outputs\":[],\"inputs\":[{" +
+           members + "}]}";
+  };
+  const auto keys = [&](int count) {
+    std::string members = "\"k\":0";
+    for (int i = 1; i < count; ++i) members += ",\"k" + std::to_string(i) + "\":0";
+    return first_code(item(members));
+  };
+  EXPECT_EQ(keys(64), "E-KEY");
+  EXPECT_EQ(keys(65), "E-LIMIT");
+  const auto entries = [&](int count) {
+    std::string list = "\"strides\":[1";
+    for (int i = 1; i < count; ++i) list += ",1";
+    return parse_json(item(list + "]")).findings();
+  };
+  EXPECT_NE(entries(64).kind(), ErrorKind::limit);
+  EXPECT_EQ(entries(65).kind(), ErrorKind::limit);
+}
+
+// The format is four deep, so what is deeper stands where nothing may.
+TEST(Limits, StructureIsRefusedBeforeDepth) {
+  const std::string deep = "{\"inputs\":[{\"shape\":[[[[[[[[1]]]]]]]]}]}";
+  for (const int32_t depth : {5, 32}) {
+    EXPECT_EQ(first_code(deep, {.max_depth = depth}), "E-JSON") << depth;
+  }
+  EXPECT_EQ(first_code(deep, {.max_depth = 4}), "E-LIMIT");
+}
+
+TEST(Refused, WhatStopsTheReadingIsTheOnlyFinding) {
+  // Each stands before a second mistake, an op that there is none of.
+  const std::string text = with(sample(), "\"op\":\"relu_squared\"", "\"op\":\"nobody\"");
+  for (const auto& [from, to] : {std::pair{"\"name\":\"fc1\"", "\"extra\":2,\"name\":\"fc1\""},
+                                 {"\"bound\":4096", "\"bound\":9223372036854775808"},
+                                 {"\"bound\":4096", "\"bound\":1e999"},
+                                 {"\"cohort\":1", "\"cohort\":2"}}) {
+    const Findings stopped = parse_json(with(text, from, to)).findings();
+    EXPECT_NE(test::only(stopped).code, "E-OP") << to;
+  }
+  const Findings both = parse_json(with(text, "\"bound\":4096", "\"bound\":-1")).findings();
+  EXPECT_GE(both.total(), 2) << both.text();
 }
 
 TEST(Limits, ManyKeysCostNoMoreThanFew) {
