@@ -37,6 +37,7 @@ namespace detail {
 struct ComparisonRep {
   std::vector<TensorComparison> tensors;
   std::vector<std::string> names;
+  std::vector<int64_t> unbounded;  ///< Elements of each about whose size nothing is known.
   std::string text;
   std::atomic<int64_t> references{1};
 };
@@ -82,6 +83,13 @@ class Checker {
   void begin(const std::string& name) {
     rep_.names.push_back(name);
     rep_.tensors.emplace_back();
+    rep_.unbounded.push_back(0);
+  }
+
+  // Of the value before it is rounded: fp8 has no infinity that would show it afterwards.
+  void count_unbounded(const Allowed& a) {
+    const auto open = [&](double end) { return std::isinf(end) && end != a.wanted; };
+    if (open(a.low) || open(a.high)) ++rep_.unbounded.back();
   }
 
   void element(const Allowed& a, double got, int64_t row, int64_t column) {
@@ -102,6 +110,11 @@ class Checker {
     t.bound = bound;
   }
 
+  static Allowed interval(const Interval& x, size_t e) {
+    return {static_cast<double>(x.mid[e]), static_cast<double>(x.low[e]),
+            static_cast<double>(x.high[e])};
+  }
+
   void row_of(const StoredRef& ref, int64_t row, std::vector<float>& out) const {
     out.resize(static_cast<size_t>(ref.columns));
     ref.read_codes(row, 0, ref.columns, out.data());
@@ -118,6 +131,7 @@ class Checker {
     row_of(ref, at, row_);
     for (int64_t i = 0; i < ref.columns; ++i) {
       const auto e = static_cast<size_t>(from * ref.columns + i);
+      count_unbounded(interval(x, e));
       element({rounded(x.mid[e]), rounded(x.low[e]), rounded(x.high[e])},
               static_cast<double>(row_[static_cast<size_t>(i)]), shown, i);
     }
@@ -200,6 +214,7 @@ class Checker {
 
   void scale(const numerics::BlockSpec& spec, const Allowed& amax, const StoredRef& ref,
              const ScaleBlock& b) {
+    count_unbounded(amax);
     element(allowed_scale(spec, amax), stored_scale(spec, ref, b), b.scale_row, b.scale_column);
   }
 
@@ -211,10 +226,9 @@ class Checker {
       for (int64_t c = b.column; c < b.column + b.columns; ++c) {
         const auto e = static_cast<size_t>(r * ref.columns + c);
         placed.read_codes(r, c, 1, &got);
-        element(allowed_code(spec, s,
-                             {static_cast<double>(x.mid[e]), static_cast<double>(x.low[e]),
-                              static_cast<double>(x.high[e])}),
-                static_cast<double>(got), r, c);
+        const Allowed a = interval(x, e);
+        count_unbounded(a);
+        element(allowed_code(spec, s, a), static_cast<double>(got), r, c);
       }
     }
   }
@@ -226,16 +240,20 @@ class Checker {
   std::vector<float> row_;
 };
 
-std::string line(const TensorComparison& t) {
+std::string line(const TensorComparison& t, int64_t unbounded) {
   char text[400];
-  int n =
-      std::snprintf(text, sizeof text, ": %lld of %lld wrong, largest error %.3g bounds",
-                    static_cast<long long>(t.wrong), static_cast<long long>(t.elements), t.largest);
+  int n = std::snprintf(text, sizeof text, ": %lld of %lld wrong", static_cast<long long>(t.wrong),
+                        static_cast<long long>(t.elements));
+  const auto append = [&](const char* format, auto... values) {
+    n += std::snprintf(text + n, sizeof text - static_cast<size_t>(n), format, values...);
+  };
+  // An error in bounds says nothing when there is no bound.
+  if (unbounded == 0 || unbounded < t.elements) append(", largest error %.3g bounds", t.largest);
+  if (unbounded > 0) append(", not bounded: %lld", static_cast<long long>(unbounded));
   if (t.wrong > 0) {
-    n += std::snprintf(text + n, sizeof text - static_cast<size_t>(n),
-                       "; first at [%lld, %lld]: wanted %.9g, got %.9g, allowed error %.3g",
-                       static_cast<long long>(t.index[0]), static_cast<long long>(t.index[1]),
-                       t.wanted, t.got, t.bound);
+    append("; first at [%lld, %lld]: wanted %.9g, got %.9g, allowed error %.3g",
+           static_cast<long long>(t.index[0]), static_cast<long long>(t.index[1]), t.wanted, t.got,
+           t.bound);
   }
   return std::string(t.tensor) + std::string(text, static_cast<size_t>(n)) + "\n";
 }
@@ -288,7 +306,7 @@ Result<Comparison> detail::compare_within(const Graph& graph, Sizes sizes, Named
     for (size_t o = 0; o < g.outputs.size(); ++o) checker.output(o);
     for (size_t i = 0; i < rep->tensors.size(); ++i) {
       rep->tensors[i].tensor = rep->names[i];
-      rep->text += line(rep->tensors[i]);
+      rep->text += line(rep->tensors[i], rep->unbounded[i]);
     }
     return detail::ComparisonAccess::make(rep.release());
   });

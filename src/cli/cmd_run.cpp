@@ -44,7 +44,11 @@ double execute(const Graph& graph, const Plan& plan, const RunMemory& memory) {
   const auto bytes = static_cast<size_t>(execution.workspace_bytes());
   const std::unique_ptr<void, decltype(&std::free)> workspace(
       bytes > 0 ? std::aligned_alloc(256, (bytes + 255) / 256 * 256) : nullptr, &std::free);
-  if (bytes > 0 && workspace == nullptr) throw std::bad_alloc();
+  if (bytes > 0 && workspace == nullptr) {
+    throw Stop{kBadGraph,
+               {{"E-MEMORY", "workspace", "no memory for its " + std::to_string(bytes) + " bytes",
+                 std::to_string(bytes) + " bytes"}}};
+  }
   Bar bar;
   RunOptions options;
   if (::isatty(2) != 0) {
@@ -211,7 +215,9 @@ int run(const Common& common, const RunArguments& a) {
   if (!a.outputs.empty()) store(a.outputs, memory.outputs());
   print_run(common, a, plan, memory, seconds, compared);
   if (compared.different.empty()) return kOk;
-  throw Stop{kBadGraph, "E-DIFFERENT: outputs differ from " + a.compare + ":\n" + compared.text,
+  compared.text.erase(compared.text.find_last_not_of('\n') + 1);
+  throw Stop{kBadGraph,
+             {{"E-DIFFERENT", "", "outputs differ from " + a.compare + ":\n" + compared.text}},
              true};
 }
 

@@ -17,7 +17,9 @@ int sample(const Common& common, const std::string& name) {
     text += padded + std::string(s.about) + "\n";
   }
   if (!name.empty()) {
-    throw Stop{kUsage, "E-SAMPLE: no bundled graph '" + name + "'; `cohort sample` lists them"};
+    throw Stop{kUsage,
+               {{"E-SAMPLE", "", "no bundled graph '" + name + "'; `cohort sample` lists them",
+                 "a name of the list", name}}};
   }
   print(common.json ? list.dump(1) + "\n" : text);
   return kOk;

@@ -5,7 +5,9 @@ namespace cohort::cli {
 
 int show(const Common& common, const std::string& format) {
   if (common.json && format == "svg") {
-    throw Stop{kUsage, "--format svg and --json: wanted one of them, got both"};
+    throw Stop{
+        kUsage,
+        {{"E-USAGE", "", "--format svg and --json: wanted one of them, got both", "one", "both"}}};
   }
   const Graph graph = read_graph(common);
   const bool as_json = common.json || format == "json";

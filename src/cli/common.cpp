@@ -1,5 +1,6 @@
 #include "cli/common.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -27,6 +28,14 @@ std::string_view kind_name(ErrorKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
+std::string_view kind_name(const Stop& stop) {
+  const std::string_view code = stop.problems.empty() ? "" : stop.problems.front().code;
+  if (code == "E-FILE") return kind_name(ErrorKind::file);
+  if (code == "E-MEMORY") return kind_name(ErrorKind::limit);
+  if (stop.exit == kInternal) return kind_name(ErrorKind::internal);
+  return stop.exit == kUsage ? "usage" : kind_name(ErrorKind::mismatch);
+}
+
 Json finding_json(const Finding& f) {
   Json j{{"code", f.code}, {"op", f.op}, {"field", f.field}};
   j["dimension"] = f.dimension < 0 ? Json(nullptr) : Json(f.dimension);
@@ -47,18 +56,43 @@ void print_failure(const Json& j) {
 
 }  // namespace
 
+std::string Problem::text() const {
+  std::string s = code;
+  if (!op.empty()) s += " " + op;
+  if (!field.empty()) s += "." + field;
+  s += ": " + message;
+  return hint.empty() ? s : s + "; " + hint;
+}
+
 int report(const Stop& stop, const Common& common) {
-  std::string_view text = stop.message;
-  while (text.ends_with('\n')) text.remove_suffix(1);
+  constexpr size_t kMost = 100;  // as many as a list of findings keeps
+  const size_t shown_ones = std::min(stop.problems.size(), kMost);
   if (common.json && !stop.is_told) {
+    Json list = Json::array();
+    for (size_t i = 0; i < shown_ones; ++i) {
+      const Problem& p = stop.problems[i];
+      list.push_back(finding_json({.code = p.code,
+                                   .op = p.op,
+                                   .field = p.field,
+                                   .dimension = -1,
+                                   .wanted = p.wanted,
+                                   .got = p.got,
+                                   .message = p.message,
+                                   .where = {},
+                                   .hint = p.hint}));
+    }
     print_failure({{"ok", false},
-                   {"kind", stop.exit == kUsage      ? "usage"
-                            : stop.exit == kInternal ? "internal"
-                                                     : "mismatch"},
-                   {"message", text}});
+                   {"kind", kind_name(stop)},
+                   {"total", stop.problems.size()},
+                   {"findings", list}});
   }
-  std::fprintf(stderr, "%.*s\nREPRO: %s\n", static_cast<int>(text.size()), text.data(),
-               common.repro.c_str());
+  for (size_t i = 0; i < shown_ones; ++i) {
+    std::fprintf(stderr, "%s\n", stop.problems[i].text().c_str());
+  }
+  if (stop.problems.size() > kMost) {
+    std::fprintf(stderr, "(%zu more problems)\n", stop.problems.size() - kMost);
+  }
+  std::fprintf(stderr, "REPRO: %s\n", common.repro.c_str());
   return stop.exit;
 }
 
@@ -88,7 +122,7 @@ std::string read_text(const std::string& path) {
   const std::unique_ptr<std::FILE, decltype(close)> file(
       path == "-" ? stdin : std::fopen(path.c_str(), "rb"), close);
   if (file == nullptr)
-    throw Stop{kUsage, "E-FILE " + path + ": cannot open: " + std::strerror(errno)};
+    throw Stop{kUsage, {{"E-FILE", path, std::string("cannot open: ") + std::strerror(errno)}}};
   std::string text;
   std::string buffer(1 << 16, '\0');
   while (text.size() < kMost) {
@@ -96,7 +130,7 @@ std::string read_text(const std::string& path) {
     text.append(buffer.data(), n);
     if (n == buffer.size()) continue;
     if (std::ferror(file.get()) != 0) {
-      throw Stop{kUsage, "E-FILE " + path + ": cannot read: " + std::strerror(errno)};
+      throw Stop{kUsage, {{"E-FILE", path, std::string("cannot read: ") + std::strerror(errno)}}};
     }
     break;
   }
@@ -108,8 +142,9 @@ Graph read_graph(const Common& common) { return value_of(parse_json(read_text(co
 void print(std::string_view text) {
   const size_t n = std::fwrite(text.data(), 1, text.size(), stdout);
   if (n != text.size() || std::fflush(stdout) != 0) {
-    throw Stop{kUsage,
-               std::string("E-FILE standard output: cannot write: ") + std::strerror(errno)};
+    throw Stop{
+        kUsage,
+        {{"E-FILE", "standard output", std::string("cannot write: ") + std::strerror(errno)}}};
   }
 }
 

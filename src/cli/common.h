@@ -20,10 +20,22 @@ using Json = nlohmann::ordered_json;
 struct Failure {
   Findings findings;
 };
-/// Leaves a command with a sentence.
+/// A finding of the command's own.
+struct Problem {
+  std::string code;
+  std::string op;  ///< What it is about: a tensor, a path, an option; may be empty.
+  std::string message;
+  std::string wanted{};
+  std::string got{};
+  std::string field{};
+  std::string hint{};
+  /// "CODE OP.FIELD: MESSAGE; HINT".
+  [[nodiscard]] std::string text() const;
+};
+/// Leaves a command with problems.
 struct Stop {
   int exit;
-  std::string message;
+  std::vector<Problem> problems;
   bool is_told = false;  ///< With --json: what was printed says it.
 };
 
@@ -39,7 +51,7 @@ struct Common {
 /// Prints findings: text to stderr, or a JSON object to stdout; then the REPRO line. Returns the
 /// exit code.
 int report(const Findings& findings, const Common& common);
-/// As above, for a sentence.
+/// As above; the first hundred problems are shown, all are counted.
 int report(const Stop& stop, const Common& common);
 
 /// A file's text, or standard input's for "-". Throws Stop.

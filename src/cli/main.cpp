@@ -51,6 +51,8 @@ class Application {
   int run_command(int argc, char** argv) {
     common_.repro = "cohort";
     for (int i = 1; i < argc; ++i) common_.repro += " " + quoted(argv[i]);
+    // Also where the arguments cannot be parsed to the end.
+    for (int i = 1; i < argc; ++i) common_.json |= std::string_view(argv[i]) == "--json";
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
@@ -58,8 +60,8 @@ class Application {
       std::ostringstream err;
       const int exit = app_.exit(e, out, err) == 0 ? kOk : kUsage;
       const bool is_unknown = argc > 1 && argv[1][0] != '-' && app_.get_subcommands().empty();
-      if (exit != kOk && is_unknown) throw Stop{exit, unknown_command(argv[1])};
-      if (exit != kOk) throw Stop{exit, err.str()};
+      if (exit != kOk && is_unknown) throw usage(unknown_command(argv[1]));
+      if (exit != kOk) throw usage(err.str());
       print(out.str());
       return exit;
     }
@@ -69,6 +71,10 @@ class Application {
   const Common& common() const { return common_; }
 
  private:
+  static Stop usage(std::string message) {
+    message.erase(message.find_last_not_of('\n') + 1);
+    return {kUsage, {{"E-USAGE", "", std::move(message)}}};
+  }
   std::string unknown_command(const std::string& given) const {
     std::string text = "no command '" + given + "'; there are";
     for (const CLI::App* c : app_.get_subcommands(nullptr)) text += " " + c->get_name();
@@ -141,9 +147,9 @@ int guarded(const Application& application, const std::function<int()>& command)
   } catch (const Stop& s) {
     return report(s, common);
   } catch (const std::bad_alloc&) {
-    return report(Stop{kBadGraph, "E-MEMORY: memory ran out"}, common);
+    return report(Stop{kBadGraph, {{"E-MEMORY", "", "memory ran out"}}}, common);
   } catch (const std::exception& e) {
-    return report(Stop{kInternal, std::string("E-INTERNAL: ") + e.what()}, common);
+    return report(Stop{kInternal, {{"E-INTERNAL", "", e.what()}}}, common);
   }
 }
 

@@ -94,7 +94,7 @@ RunMemory::RunMemory(const Graph& graph, const Plan& plan, const SizeMap& sizes)
     v.rank = info.rank;
     std::copy(info.shape, info.shape + info.rank, v.shape);
     std::copy(info.strides, info.strides + info.rank, v.strides);
-    v.data = allocate(info.bytes);
+    v.data = allocate(graph.tensor_name(i), info.bytes);
     tensors_.push_back({graph.tensor_name(i), v});
     index_.emplace(tensors_.back().name, &tensors_.back());
     is_output_.push_back(info.is_output);
@@ -118,24 +118,35 @@ void RunMemory::add_output_pointers(const Graph& graph, const Json& output) {
   const TensorView& array = find(name)->view;
   for (int64_t e = 0; e < array.shape[0]; ++e) {
     TensorView v = TensorView::packed(nullptr, dtype_of(output["dtype"]), {extent(1), extent(2)});
-    v.data = allocate(byte_count(v));
+    v.data = allocate(name + "." + std::to_string(e), byte_count(v));
     static_cast<int64_t*>(array.data)[e] =
         static_cast<int64_t>(reinterpret_cast<uintptr_t>(v.data));
     output_matrices_.push_back({kept_name(name + "." + std::to_string(e)), v});
   }
 }
 
-std::byte* RunMemory::allocate(int64_t bytes) {
+namespace {
+
+Stop no_memory(std::string_view tensor, int64_t bytes, const std::string& why) {
+  const std::string wanted = std::to_string(bytes) + " bytes";
+  return {kBadGraph, {{"E-MEMORY", shown(tensor), "no memory for its " + wanted + why, wanted}}};
+}
+
+}  // namespace
+
+std::byte* RunMemory::allocate(std::string_view tensor, int64_t bytes) {
   const size_t size = (static_cast<size_t>(bytes) + 127) / 64 * 64;
   // The kernel grants what it does not have and ends the process later; say so instead.
   const auto most = static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
   if (bytes > most - allocated_) {
-    throw Stop{kBadGraph, "E-MEMORY: the tensors of this run need more than the " +
-                              std::to_string(most >> 20) + " MiB of this machine"};
+    throw no_memory(tensor, bytes,
+                    allocated_ > 0 ? " beside the " + std::to_string(allocated_) +
+                                         " of others: the machine has " + std::to_string(most)
+                                   : ": the machine has " + std::to_string(most));
   }
   allocated_ += bytes;
   Buffer buffer(std::aligned_alloc(64, size));
-  if (buffer == nullptr) throw std::bad_alloc();
+  if (buffer == nullptr) throw no_memory(tensor, bytes, "");
   std::memset(buffer.get(), 0, size);
   buffers_.push_back(std::move(buffer));
   return static_cast<std::byte*>(buffers_.back().get());
@@ -186,7 +197,7 @@ void RunMemory::add_pointers(const Json& input) {
     TensorView v =
         TensorView::packed(nullptr, dtype_of(input["dtype"]),
                            {extent_of(shape[1], size_map_), extent_of(shape[2], size_map_)});
-    v.data = allocate(byte_count(v));
+    v.data = allocate(base, byte_count(v));
     data[e] = static_cast<int64_t>(reinterpret_cast<uintptr_t>(v.data));
     add_expert(base, v);
     if (input["format"].is_null()) continue;
@@ -202,7 +213,7 @@ void RunMemory::add_pointers(const Json& input) {
           input["layout"] == "linear" ? ScaleLayout::linear : ScaleLayout::tiled_128x4;
       s = TensorView::packed(nullptr, f.scale, {value_of(scale_bytes(layout, n, k, block))});
     }
-    s.data = allocate(byte_count(s));
+    s.data = allocate(base + ".scale", byte_count(s));
     static_cast<int64_t*>(scales->view.data)[e] =
         static_cast<int64_t>(reinterpret_cast<uintptr_t>(s.data));
     add_expert(base + ".scale", s);
@@ -210,10 +221,14 @@ void RunMemory::add_pointers(const Json& input) {
 }
 
 bool RunMemory::fits(const TensorFile& file, const std::string& from, const NamedTensor& to,
-                     std::vector<std::string>& problems) {
+                     std::vector<Problem>& problems) {
   const Result<TensorView> v = file.view(file.find(from), to.view.dtype);
   if (!v) {
-    problems.emplace_back(v.findings().text());
+    for (const Finding& f : v.findings()) {
+      problems.push_back({std::string(f.code), shown(f.op), std::string(f.message),
+                          std::string(f.wanted), std::string(f.got), shown(f.field),
+                          std::string(f.hint)});
+    }
     return false;
   }
   if (v->rank == to.view.rank && std::equal(v->shape, v->shape + v->rank, to.view.shape)) {
@@ -224,14 +239,15 @@ bool RunMemory::fits(const TensorFile& file, const std::string& from, const Name
     for (int d = 0; d < t.rank; ++d) s += (d > 0 ? ", " : "") + std::to_string(t.shape[d]);
     return s + "]";
   };
-  problems.push_back("E-SHAPE " + shown(from) + ": wanted " + text(to.view) + ", the file has " +
-                     text(*v));
+  problems.push_back({"E-SHAPE", shown(from),
+                      "wanted " + text(to.view) + ", the file has " + text(*v), text(to.view),
+                      text(*v)});
   return false;
 }
 
 // Straight to where it belongs: a copy of the file beside it would double the memory.
 void RunMemory::copy(const TensorFile& file, const std::string& from, const NamedTensor& to,
-                     std::vector<std::string>& problems) {
+                     std::vector<Problem>& problems) {
   if (!fits(file, from, to, problems)) return;
   TensorView packed = to.view;
   packed.pack();
@@ -243,7 +259,7 @@ void RunMemory::copy(const TensorFile& file, const std::string& from, const Name
 }
 
 void RunMemory::load(const TensorFile& file) {
-  std::vector<std::string> problems;
+  std::vector<Problem> problems;
   std::vector<bool> used(static_cast<size_t>(file.size()), false);
   // True when the file has it.
   const auto use = [&](const std::string& from) {
@@ -281,11 +297,11 @@ void RunMemory::load(const TensorFile& file) {
   for (int32_t i = 0; i < file.size(); ++i) {
     if (!used[static_cast<size_t>(i)]) problems.push_back(unknown_tensor(file.name(i)));
   }
-  stop_with(problems);
+  stop_with(std::move(problems));
 }
 
 void RunMemory::load_outputs(const TensorFile& file) const {
-  std::vector<std::string> problems;
+  std::vector<Problem> problems;
   for (const NamedTensor& t : outputs()) {
     const std::string name(t.name);
     if (file.find(name) < 0) {
@@ -294,7 +310,7 @@ void RunMemory::load_outputs(const TensorFile& file) const {
       copy(file, name, t, problems);
     }
   }
-  stop_with(problems);
+  stop_with(std::move(problems));
 }
 
 }  // namespace cohort::cli

@@ -40,14 +40,15 @@ class RunMemory {
     void operator()(void* p) const { std::free(p); }
   };
   using Buffer = std::unique_ptr<void, Free>;
-  std::byte* allocate(int64_t bytes);
+  /// Memory for a tensor, zeros. Throws Stop, with its name, when there is none.
+  std::byte* allocate(std::string_view tensor, int64_t bytes);
   NamedTensor* find(const std::string& name);  ///< Of tensors_ or experts_; null: none.
   void add_expert(std::string name, const TensorView& view);
   /// Whether a tensor of the file has the type and the shape; a problem more when not.
   static bool fits(const TensorFile& file, const std::string& from, const NamedTensor& to,
-                   std::vector<std::string>& problems);
+                   std::vector<Problem>& problems);
   static void copy(const TensorFile& file, const std::string& from, const NamedTensor& to,
-                   std::vector<std::string>& problems);
+                   std::vector<Problem>& problems);
   void add_pointers(const Json& input);
   void add_output_pointers(const Graph& graph, const Json& output);
   std::string_view kept_name(std::string name);
@@ -74,10 +75,10 @@ class RunMemory {
 /// Extents of an input of the graph's JSON in the order in which its elements stand.
 [[nodiscard]] std::vector<Json> stored_order(const Json& input);
 /// What is wrong with a file: a tensor that it lacks, or one that is not the graph's.
-[[nodiscard]] std::string missing_tensor(std::string_view name);
-[[nodiscard]] std::string unknown_tensor(std::string_view name);
-/// Throws Stop with the first hundred problems and the number of the others, if there are any.
-void stop_with(const std::vector<std::string>& problems);
+[[nodiscard]] Problem missing_tensor(std::string_view name);
+[[nodiscard]] Problem unknown_tensor(std::string_view name);
+/// Throws Stop with the problems, if there are any.
+void stop_with(std::vector<Problem> problems);
 
 /// An extent of the graph's JSON at given sizes.
 [[nodiscard]] int64_t extent_of(const Json& extent, const SizeMap& sizes);

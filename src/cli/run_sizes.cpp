@@ -7,22 +7,16 @@
 
 namespace cohort::cli {
 
-std::string missing_tensor(std::string_view name) {
-  return "E-TENSOR " + shown(name) + ": the file has no such tensor";
+Problem missing_tensor(std::string_view name) {
+  return {"E-TENSOR", shown(name), "the file has no such tensor", "a tensor", "none"};
 }
-std::string unknown_tensor(std::string_view name) {
-  return "E-TENSOR " + shown(name) + ": the graph has no such input";
+Problem unknown_tensor(std::string_view name) {
+  return {"E-TENSOR", shown(name), "the graph has no such input", "inputs of the graph only",
+          shown(name)};
 }
 
-void stop_with(const std::vector<std::string>& problems) {
-  if (problems.empty()) return;
-  constexpr size_t kMost = 100;  // as many as a list of findings keeps
-  std::string all;
-  for (size_t i = 0; i < std::min(problems.size(), kMost); ++i) all += problems[i] + "\n";
-  if (problems.size() > kMost) {
-    all += "(" + std::to_string(problems.size() - kMost) + " more problems)";
-  }
-  throw Stop{kBadGraph, all};
+void stop_with(std::vector<Problem> problems) {
+  if (!problems.empty()) throw Stop{kBadGraph, std::move(problems)};
 }
 
 std::vector<Json> stored_order(const Json& input) {
@@ -37,11 +31,13 @@ std::vector<Json> stored_order(const Json& input) {
 namespace {
 
 void set_size(SizeMap& sizes, const std::string& dim, int64_t value, const std::string& from,
-              std::vector<std::string>& problems) {
+              std::vector<Problem>& problems) {
   const auto [it, is_new] = sizes.emplace(dim, value);
   if (is_new || it->second == value) return;
-  problems.push_back("E-SIZE " + dim + ": " + from + " says " + std::to_string(value) +
-                     ", another tensor says " + std::to_string(it->second));
+  problems.push_back({"E-SIZE", dim,
+                      from + " says " + std::to_string(value) + ", another tensor says " +
+                          std::to_string(it->second),
+                      std::to_string(it->second), std::to_string(value)});
 }
 
 // Names under which a file has an input. Of discrete weights none: their number may be large, and
@@ -57,7 +53,7 @@ std::vector<std::string> names_in_file(const Json& input) {
 }
 
 // Inputs that a file lacks, and tensors of it that belong to nothing that the graph names.
-void name_problems(const Json& graph, const TensorFile& file, std::vector<std::string>& problems) {
+void name_problems(const Json& graph, const TensorFile& file, std::vector<Problem>& problems) {
   std::unordered_set<std::string> known;
   for (const Json& input : graph["inputs"]) {
     known.insert(input["name"].get<std::string>());
@@ -78,7 +74,7 @@ void name_problems(const Json& graph, const TensorFile& file, std::vector<std::s
 }
 
 // Extents that --size gives.
-SizeMap given_sizes(const std::vector<std::string>& given, std::vector<std::string>& problems) {
+SizeMap given_sizes(const std::vector<std::string>& given, std::vector<Problem>& problems) {
   SizeMap sizes;
   for (const std::string& text : given) {
     const size_t equals = text.find('=');
@@ -87,7 +83,9 @@ SizeMap given_sizes(const std::vector<std::string>& given, std::vector<std::stri
     const char* begin = equals == std::string::npos ? end : text.data() + equals + 1;
     const auto parsed = std::from_chars(begin, end, value);
     if (equals == 0 || parsed.ec != std::errc() || parsed.ptr != end || value < 0) {
-      throw Stop{kUsage, "--size wants NAME=VALUE with a value of 0 or more, got " + text};
+      throw Stop{kUsage,
+                 {{"E-USAGE", "", "--size wants NAME=VALUE with a value of 0 or more, got " + text,
+                   "NAME=VALUE", text}}};
     }
     set_size(sizes, text.substr(0, equals), value, "--size", problems);
   }
@@ -98,7 +96,7 @@ SizeMap given_sizes(const std::vector<std::string>& given, std::vector<std::stri
 
 SizeMap infer_sizes(const Json& graph, const TensorFile* file,
                     const std::vector<std::string>& given) {
-  std::vector<std::string> problems;
+  std::vector<Problem> problems;
   SizeMap sizes = given_sizes(given, problems);
   for (const Json& input : graph["inputs"]) {
     if (file == nullptr || input["role"] == "weight_pointers") continue;
@@ -126,11 +124,9 @@ SizeMap infer_sizes(const Json& graph, const TensorFile* file,
     const std::string name = dim["name"];
     if (sizes.contains(name)) continue;
     if (file != nullptr) {
-      std::string message = "E-SIZE ";
+      std::string message = "no input's shape says it; give --size ";
       message += name;
-      message += ": no input's shape says it; give --size ";
-      message += name;
-      problems.push_back(message + "=VALUE");
+      problems.push_back({"E-SIZE", name, message + "=VALUE", "--size", "nothing"});
       continue;
     }
     const auto bound = dim["bound"].get<int64_t>();
@@ -138,7 +134,7 @@ SizeMap infer_sizes(const Json& graph, const TensorFile* file,
     sizes[name] = rows <= bound ? rows : bound / unit * unit;
   }
   if (!problems.empty() && file != nullptr) name_problems(graph, *file, problems);
-  stop_with(problems);
+  stop_with(std::move(problems));
   return sizes;
 }
 

@@ -82,6 +82,19 @@ TEST_F(CompareRun, NotANumberIsNamed) {
   EXPECT_EQ("nan", Json::parse(s.out)["comparison"][0]["first_wrong"]["got"]);
 }
 
+// Nothing is known of a gradient at a computed x, and that is said: no error is 0 of such bounds.
+TEST_F(CompareRun, CountsWhatIsNotBounded) {
+  const std::string g = write("gradient.json", R"({"cohort":1,"name":"gradient","dims":[],
+    "inputs":[{"name":"x","role":"tensor","shape":[4,8],"dtype":"f32"}],
+    "nodes":[{"op":"load","x":"x"},{"op":"unary","in":"%0","mode":"exp"},
+             {"op":"unary","in":"%0","mode":"tanh","direction":"bwd","x":"%1"}],
+    "outputs":[{"name":"y","value":"%2"},{"name":"e","value":"%1"}]})");
+  const Said s = cohort("run " + g + " --random 3 --compare reference");
+  EXPECT_EQ(0, s.exit) << s.err;
+  EXPECT_NE(std::string::npos, s.out.find("y: 0 of 32 wrong, not bounded: 32\n")) << s.out;
+  EXPECT_NE(std::string::npos, s.out.find("e: 0 of 32 wrong, largest error 0 bounds\n")) << s.out;
+}
+
 TEST_F(CompareRun, ResultsThatDoNotFit) {
   EXPECT_EQ(2, cohort("run " + arguments() + " --results " + path("out.st")).exit)
       << "--results without --compare";

@@ -67,6 +67,62 @@ TEST_F(Failures, FindingsAsJson) {
   EXPECT_NE(s.err.find("REPRO: cohort check --json"), std::string::npos);
 }
 
+// The list that a program reads, whatever failed.
+Json findings_of(const Said& said) {
+  const Json j = Json::parse(said.out);
+  EXPECT_EQ(j["ok"], false);
+  EXPECT_EQ(j["total"], j["findings"].size());
+  for (const Json& f : j["findings"]) EXPECT_FALSE(f["message"].get<std::string>().empty());
+  return j;
+}
+
+TEST_F(Failures, UsageAsJson) {
+  for (const std::string line :
+       {"bogus --json", "check --json", "check --json --wrong x", "show --json --format png x",
+        "--json", "run --json x", "show --json --format svg x"}) {
+    const Said s = cohort(line);
+    EXPECT_EQ(s.exit, 2) << line;
+    const Json j = findings_of(s);
+    EXPECT_EQ(j["kind"], "usage") << line;
+    ASSERT_EQ(j["total"], 1) << line;
+    EXPECT_EQ(j["findings"][0]["code"], "E-USAGE") << line;
+  }
+  const Json size = findings_of(cohort("run --json --random 1 --size M " + sample("matmul_relu")));
+  EXPECT_EQ(size["findings"][0]["got"], "M");
+  EXPECT_EQ(findings_of(cohort("check --json absent"))["kind"], "file");
+  const Json none = findings_of(cohort("sample --json nobody"));
+  EXPECT_EQ(none["findings"][0]["code"], "E-SAMPLE");
+}
+
+TEST_F(Failures, MismatchesAsJson) {
+  const std::string g = sample("matmul_relu");
+  const std::string header = R"({"a":{"dtype":"F32","shape":[2,512],"data_offsets":[0,4096]},)"
+                             R"("b":{"dtype":"BF16","shape":[1,512],"data_offsets":[4096,5120]},)"
+                             R"("c":{"dtype":"F32","shape":[1],"data_offsets":[5120,5124]}})";
+  const std::string file = write("f", tensors(header, 5124));
+  const Json j = findings_of(cohort("run --json " + g + " --inputs " + file));
+  EXPECT_EQ(j["kind"], "mismatch");
+  ASSERT_EQ(j["total"], 3) << j;
+  EXPECT_EQ(j["findings"][0]["op"], "a");
+  EXPECT_EQ(j["findings"][0]["field"], "dtype");
+  EXPECT_EQ(j["findings"][1]["code"], "E-SHAPE");
+  EXPECT_EQ(j["findings"][1]["wanted"], "[256, 512]");
+  EXPECT_EQ(j["findings"][1]["got"], "[1, 512]");
+  EXPECT_EQ(j["findings"][2]["code"], "E-TENSOR");
+}
+
+TEST_F(Failures, MemoryNamesTheTensorAndItsBytes) {
+  Json big = Json::parse(read_file(sample("matmul_relu")));
+  big["inputs"][1]["shape"] = {int64_t{1} << 40, 512};
+  const std::string g = write("big.json", big.dump());
+  fails("run " + g + " --random 1 --size M=1", 1,
+        "E-MEMORY b: no memory for its 1125899906842624 bytes");
+  const Json j = findings_of(cohort("run --json --random 1 --size M=1 " + g));
+  EXPECT_EQ(j["kind"], "limit");
+  EXPECT_EQ(j["findings"][0]["op"], "b");
+  EXPECT_EQ(j["findings"][0]["wanted"], "1125899906842624 bytes");
+}
+
 TEST_F(Failures, StandardOutputThatFails) {
   const std::string g = sample("bf16_ends");
   fails("show " + g + " >/dev/full", 2, "No space left");

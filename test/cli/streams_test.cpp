@@ -53,7 +53,7 @@ TEST_F(Streams, ExitCodeOfEachKindOfFailure) {
   EXPECT_EQ(exit_code(ErrorKind::file), 2);
   EXPECT_EQ(exit_code(ErrorKind::environment), 3);
   EXPECT_EQ(exit_code(ErrorKind::internal), 3);
-  EXPECT_EQ(report(cli::Stop{cli::kInternal, "E-INTERNAL: a defect"}, {}), 3);
+  EXPECT_EQ(report(cli::Stop{cli::kInternal, {{"E-INTERNAL", "", "a defect"}}}, {}), 3);
 }
 
 TEST_F(Streams, ReaderThatIsGone) {
