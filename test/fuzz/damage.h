@@ -97,8 +97,10 @@ inline void drop_unused(Json& g) {
       if (key != "op") operands += value.dump() + " ";
     }
   }
+  for (const Json& o : g["outputs"]) operands += o["scatter"].dump() + o["slot"].dump() + " ";
   drop(g["inputs"], operands);
   std::string shapes;
+  for (const Json& o : g["outputs"]) shapes += o["rows"].dump() + " ";
   for (const Json& i : g["inputs"]) shapes += i["shape"].dump();
   drop(g["dims"], shapes);
 }

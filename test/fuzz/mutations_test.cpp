@@ -27,6 +27,17 @@ TEST(Mutations, SeedsThemselvesRun) {
   EXPECT_GT(ran, static_cast<int>(seeds().size() / 2));
 }
 
+// Each row goes to a place of its own, so these come to their end and not to E-INDEX.
+TEST(Mutations, SeedsThatScatterRun) {
+  int scattered = 0;
+  for (const Seed& s : seeds()) {
+    if (s.json.find("\"scatter\":\"") == std::string::npos) continue;
+    EXPECT_TRUE(judge(s.json, 2).ran) << s.label;
+    ++scattered;
+  }
+  EXPECT_GT(scattered, 0);
+}
+
 TEST(Mutations, AreRefusedOrRun) {
   const char* asked = std::getenv("COHORT_MUTATIONS");
   const int64_t count = asked == nullptr ? 4000 : std::atoll(asked);

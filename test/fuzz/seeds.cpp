@@ -6,6 +6,28 @@
 
 namespace cohort::test {
 
+namespace {
+
+// Scattering is of outputs, which the list of ops does not have.
+Seed scattered() {
+  Builder g("scattered");
+  const Dim t = g.dynamic("T", 64);
+  const auto groups = g.groups("ends", 2, GroupForm::ends);
+  const auto y = g.add(Load{.x = g.input("x", {t, 32}, DType::f32), .groups = groups})
+                     .then(RowGate{.by = g.row_input("p", t)});
+  g.output("y", y,
+           {.tail = Tail::zero,
+            .scatter = g.index("token", t),
+            .slot = g.index("slot", t),
+            .top_k = 2,
+            .rows = Dim(128)});
+  g.output("z", y, {.scatter = g.index("row", t), .rows = t});
+  const Result<Graph> graph = std::move(g).finish();
+  return {"row_gate", "row_gate.scattered", std::string(graph->json())};
+}
+
+}  // namespace
+
 const std::vector<Seed>& seeds() {
   static const std::vector<Seed> all = [] {
     std::vector<Seed> list;
@@ -17,6 +39,7 @@ const std::vector<Seed>& seeds() {
       std::string json(graph.json());
       if (seen.insert(json).second) list.push_back({e.op, e.op + "." + e.name, std::move(json)});
     }
+    list.push_back(scattered());
     return list;
   }();
   return all;

@@ -40,6 +40,25 @@ const ir::Value& value_of(const ir::Graph& g, int32_t number) {
   return g.values[static_cast<size_t>(number)];
 }
 
+// What an operand of a chain must have in common with the piped value, whatever the op.
+std::string operand_problem(const ir::Value& v, const ir::Value& in) {
+  switch (v.role) {
+    case Role::row_vec:
+      return v.shape[0] == in.shape[0] ? "" : ": rows differ";
+    case Role::col_vec:
+      return v.shape[0] == in.shape[1] ? "" : ": columns differ";
+    case Role::group_mat:
+      return v.shape[1] == in.shape[1] ? "" : ": columns of a group matrix differ";
+    case Role::value:
+      if (!(v.shape[0] == in.shape[0])) return ": rows of a value differ";
+      return v.groups == ir::kNone || in.groups == ir::kNone || v.groups == in.groups
+                 ? ""
+                 : ": groups differ";
+    default:
+      return {};
+  }
+}
+
 // Relations that follow from roles alone, whatever the op: looked at apart from the shape rules.
 std::string extents_problem(const ir::Graph& g) {
   for (const ir::Value& v : g.values) {
@@ -57,6 +76,7 @@ std::string extents_problem(const ir::Graph& g) {
   }
   for (const ir::Node& n : g.nodes) {
     const std::string op = n.op->name;
+    int32_t groups = ir::kNone;
     for (size_t f = 0; f < n.op->fields.size(); ++f) {
       const ir::FieldRecord& record = n.op->fields[f];
       const ir::FieldValue& field = g.fields[static_cast<size_t>(n.first_field) + f];
@@ -71,8 +91,12 @@ std::string extents_problem(const ir::Graph& g) {
       if (v.absent) return name + " is a result that was not asked for";
       if (n.in == ir::kNone) continue;
       const ir::Value& in = value_of(g, n.in);
-      if (v.role == Role::row_vec && !(v.shape[0] == in.shape[0])) return name + ": rows differ";
-      if (v.role == Role::col_vec && !(v.shape[0] == in.shape[1])) return name + ": columns differ";
+      const std::string problem = operand_problem(v, in);
+      if (!problem.empty()) return name + problem;
+      if (v.role != Role::value || v.groups == ir::kNone) continue;
+      // Two operands may have groups where the piped value has none.
+      if (groups != ir::kNone && groups != v.groups) return name + ": groups of operands differ";
+      groups = v.groups;
     }
   }
   return {};
@@ -156,7 +180,18 @@ class Arena {
       return;
     }
     if (v.dtype == DType::i32 || v.dtype == DType::i64) {
-      std::memset(v.data, 0, static_cast<size_t>(bytes));
+      // Each row to a place of its own, as scattering wants it; one row for all is as good a
+      // gather.
+      const auto is_of = [&](int32_t ir::Output::*member) {
+        return std::any_of(g.outputs.begin(), g.outputs.end(), [&](const ir::Output& o) {
+          return o.*member == g.inputs[number].value;
+        });
+      };
+      const bool counts =
+          is_of(&ir::Output::scatter) || (!is_of(&ir::Output::slot) && (random_() & 1) != 0);
+      int64_t elements = 1;
+      for (int d = 0; d < v.rank; ++d) elements *= v.shape[d];
+      for (int64_t e = 0; e < elements; ++e) put(v, e, counts ? e : 0);
       return;
     }
     auto* p = static_cast<uint8_t*>(v.data);
