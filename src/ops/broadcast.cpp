@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "ops/rules.h"
+
 namespace cohort::ops {
 
 namespace {
@@ -62,7 +64,7 @@ void check(ir::Infer& c, std::string_view field, const ir::Value* piped, bool ex
       c.want_extent(field, 1, y.shape[1], "feature count", "the value");
       return;
     case Role::row_vec:
-      c.want_extent(field, 0, y.shape[0], "row count", "the value");
+      want_row_vector(c, field, y.groups);
       return;
     case Role::col_vec:
       c.want_extent(field, 0, y.shape[1], "feature count", "the value");

@@ -5,16 +5,17 @@
 
 namespace cohort::ops {
 
-/// prob and dprob_add: one number a row each.
+/// prob and dprob_add: one number a row each, of the rows that dprob has.
 inline void want_prob(ir::Infer& c) {
-  want_row_vector(c, "prob");
+  if (!c.knows("in")) return;
+  const int32_t groups = c.knows("c") ? groups_with(c, "c") : c.in().groups;
+  want_row_vector(c, "prob", groups);
   const ir::Value* add = c.operand("dprob_add");
   if (add == nullptr) return;
   if (add->role == Role::value) {
-    want_matrix(c, "dprob_add", ir::Extent{1}, "a row term");
-  } else {
-    want_row_vector(c, "dprob_add");
+    c.want_extent("dprob_add", 1, ir::Extent{1}, "feature count", "a row term");
   }
+  want_row_vector(c, "dprob_add", groups);
 }
 
 /// The type of dprob.

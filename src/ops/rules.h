@@ -46,20 +46,25 @@ inline void same_as_input(ir::Infer& infer) {
   infer.result(0, v);
 }
 
+/// E-GROUPS when the rows of an operand belong to other groups than `groups`, those of the value.
+inline void want_groups(ir::Infer& infer, std::string_view field, int32_t groups) {
+  const ir::Value* other = infer.operand(field);
+  if (other == nullptr || other->groups == ir::kNone || groups == ir::kNone) return;
+  if (other->groups == groups) return;
+  const auto& values = infer.graph().values;
+  infer.fail("E-GROUPS", field, -1, infer.describe(values[static_cast<size_t>(groups)]),
+             infer.describe(values[static_cast<size_t>(other->groups)]),
+             "the rows of " + infer.describe(*other) + " belong to other groups");
+}
+
 /// What a matrix operand must be: as many rows as the piped value, of the same groups, and `width`
 /// features. Nothing without a sound piped value.
 inline void want_matrix(ir::Infer& infer, std::string_view field, const ir::Extent& width,
                         std::string_view width_of) {
-  const ir::Value* other = infer.operand(field);
-  if (other == nullptr || !infer.knows("in")) return;
-  const ir::Value& x = infer.in();
-  infer.want_extent(field, 0, x.shape[0], "row count", "the value");
+  if (infer.operand(field) == nullptr || !infer.knows("in")) return;
+  infer.want_extent(field, 0, infer.in().shape[0], "row count", "the value");
   infer.want_extent(field, 1, width, "feature count", width_of);
-  if (other->groups == ir::kNone || x.groups == ir::kNone || other->groups == x.groups) return;
-  const auto& values = infer.graph().values;
-  infer.fail("E-GROUPS", field, -1, infer.describe(values[static_cast<size_t>(x.groups)]),
-             infer.describe(values[static_cast<size_t>(other->groups)]),
-             "the rows of " + infer.describe(*other) + " belong to other groups");
+  want_groups(infer, field, infer.in().groups);
 }
 
 /// As many features as the piped value has, too.
@@ -73,9 +78,17 @@ inline int32_t groups_with(const ir::Infer& infer, std::string_view field) {
   return groups == ir::kNone ? infer.operand(field)->groups : groups;
 }
 
-/// What a row operand must be: one number a row of the piped value.
+/// What a row operand must be: one number a row of the piped value. Stored ones have no groups of
+/// their own; a computed one, as dprob, must have `groups`. Nothing without a sound piped value.
+inline void want_row_vector(ir::Infer& infer, std::string_view field, int32_t groups) {
+  if (!infer.knows("in")) return;
+  infer.want_extent(field, 0, infer.in().shape[0], "row count", "the value");
+  want_groups(infer, field, groups);
+}
+
+/// The same, with the groups of the piped value.
 inline void want_row_vector(ir::Infer& infer, std::string_view field) {
-  if (infer.knows("in")) infer.want_extent(field, 0, infer.in().shape[0], "row count", "the value");
+  if (infer.knows("in")) want_row_vector(infer, field, infer.in().groups);
 }
 
 /// E-CHAIN unless the piped value is a product, or one times alpha and row_scale.
