@@ -51,39 +51,53 @@ TEST(ActivationEngines, ALimitThatIsNotConsumedIsADecline) {
   EXPECT_EQ("glu.limit", p.findings()[0].field) << p.findings().text();
 }
 
-// cudnn-frontend#521, unsloth-zoo#1258: an engine that adds with atomics does not serve a graph
-// with dprob when the run must be deterministic, and says which result it is about.
-TEST(ActivationEngines, AtomicsAreNoDeterministicDprob) {
-  Builder g("dprob");
-  const auto x = g.input("x", {4, 8}, DType::f32);
-  const auto c = g.input("c", {4, 16}, DType::f32);
-  const DGated d =
-      g.add(Load{.x = x})
-          .then(DGlu{.c = g.add(Load{.x = c}), .act = GluAct::swiglu, .packing = Packing::split});
-  g.output("dprob", d.dprob);
-  const Graph graph = finish(g);
-  FakeEngine atomics("atomics");
-  atomics.answer = [](const Request& r, Claim& claim) {
-    claim.consume_everything(r);
-    if (!r.options.deterministic) return;
-    claim.consume_option("deterministic");
-    for (const ir::Node& n : r.graph.nodes) {
-      for (size_t p = 0; p < n.op->results.size(); ++p) {
-        const ir::Value& v = r.graph.values[static_cast<size_t>(n.first_result) + p];
-        if (v.role == Role::row_vec && v.uses > 0) {
-          claim.refuse(std::string(n.op->name) + "." + n.op->results[p].name,
-                       "a fixed order of its sum", "atomic additions");
-        }
-      }
+// Adds with atomics: what is summed over rows or features is not deterministic.
+void adds_with_atomics(const Request& r, Claim& claim) {
+  claim.consume_everything(r);
+  if (!r.options.deterministic) return;
+  claim.consume_option("deterministic");
+  for (const ir::Node& n : r.graph.nodes) {
+    const std::string op = n.op->name;
+    for (size_t p = 0; p < n.op->results.size(); ++p) {
+      const ir::Value& v = r.graph.values[static_cast<size_t>(n.first_result) + p];
+      const bool is_sum = v.role == Role::row_vec || op == "d_bias";
+      if (!is_sum || v.uses == 0) continue;
+      const std::string result(n.op->results[p].name);
+      claim.refuse(result.empty() ? op : op + "." + result, "a fixed order of its sum",
+                   "atomic additions");
     }
-  };
+  }
+}
+
+void expect_refused(const Graph& graph, const std::string& result) {
+  FakeEngine atomics("atomics");
+  atomics.answer = adds_with_atomics;
   EXPECT_TRUE(plan_on(atomics, graph));
   const auto p = plan_on(atomics, graph, {.deterministic = true});
   ASSERT_FALSE(p);
-  EXPECT_EQ("d_glu.dprob", p.findings()[0].field) << p.findings().text();
+  EXPECT_EQ(result, p.findings()[0].field) << p.findings().text();
   const auto reference = make_plan(graph, Device::sm100(), {.deterministic = true});
   ASSERT_TRUE(reference) << reference.findings().text();
   EXPECT_EQ("reference", reference->engine());
+}
+
+// cudnn-frontend#521, unsloth-zoo#1258: an engine that adds with atomics does not serve a graph
+// with dprob or d_bias when the run must be deterministic, and says which result it is about.
+TEST(ActivationEngines, AtomicsAreNoDeterministicSum) {
+  for (const bool of_rows : {false, true}) {
+    Builder g("sums");
+    const auto x = g.input("x", {4, 8}, DType::f32);
+    const auto c = g.input("c", {4, 16}, DType::f32);
+    const DGated d =
+        g.add(Load{.x = x})
+            .then(DGlu{.c = g.add(Load{.x = c}), .act = GluAct::swiglu, .packing = Packing::split});
+    if (of_rows) {
+      g.output("d_bias", d.then(DBias{}));
+    } else {
+      g.output("dprob", d.dprob);
+    }
+    expect_refused(finish(g), of_rows ? "d_bias" : "d_glu.dprob");
+  }
 }
 
 }  // namespace
