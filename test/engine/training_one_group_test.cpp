@@ -70,28 +70,54 @@ TEST(TrainingOneGroup, F2) {
   });
 }
 
-TEST(TrainingOneGroup, B1) {
-  check_call("squared relu", [](Case& c) {
-    const auto a = c.scaled("a", kK, kFormat);
-    const auto b = c.scaled("b", kK, kFormat, {}, kFeatures);
-    const auto stored = c.matrix("c", kFeatures, DType::bf16);
-    const Grid g = plain_product(c, a, b, kFeatures);
-    const DSrelu made =
-        c.add(Matmul{.a = a.h, .b = b.h}).then(DReluSquared{.c = c.add(Load{.x = stored.h})});
-    const Grid d = [=](int64_t r, int64_t i) { return g(r, i) * relu(stored(r, i)) * 2.0; };
-    const Grid h = [=](int64_t r, int64_t i) { return relu(stored(r, i)) * relu(stored(r, i)); };
-    const Quantized q = made.then(Quantize{.to = kFormat, .axes = Axes::both});
-    quantised_output(c, "d", q.row, d, kFeatures, Axes::row);
-    quantised_output(c, "d_col", q.col, d, kFeatures, Axes::col);
-    quantised_output(c, "d_srelu",
-                     made.d_srelu.then(Quantize{.to = kFormat, .axes = Axes::col}).col, h,
-                     kFeatures, Axes::col);
-    c.output("dbias", made.then(DBias{}), {}, [=, t = c.tokens()](int64_t, int64_t i) {
-      Sum sum;
-      for (int64_t r = 0; r < t->rows; ++r) sum.add(d(r, i));
-      return sum.result();
-    });
+// Both sides of every clamp, and 0.
+double saved_number(const Position& p) {
+  return static_cast<double>((p[0] * 37 + p[1] * 11) % 41 - 20) / 4;
+}
+
+// The outputs of B1: `d` is the gradient of `n` pre-activations, `h` the activation.
+void expect_b1(Case& c, const Value& made, const Value& activation, int64_t n, const Grid& d,
+               const Grid& h) {
+  const Quantized q = made.then(Quantize{.to = kFormat, .axes = Axes::both});
+  quantised_output(c, "d", q.row, d, n, Axes::row);
+  quantised_output(c, "d_col", q.col, d, n, Axes::col);
+  quantised_output(c, "d_srelu", activation.then(Quantize{.to = kFormat, .axes = Axes::col}).col, h,
+                   kFeatures, Axes::col);
+  c.output("dbias", made.then(DBias{}), {}, [=, t = c.tokens()](int64_t, int64_t i) {
+    Sum sum;
+    for (int64_t r = 0; r < t->rows; ++r) sum.add(d(r, i));
+    return sum.result();
   });
+}
+
+void describe_b1(Case& c, const Activation& act) {
+  const int64_t n = act.inputs(kFeatures);
+  const auto a = c.scaled("a", kK, kFormat);
+  const auto b = c.scaled("b", kK, kFormat, {}, kFeatures);
+  const auto stored = c.matrix("c", n, DType::bf16);
+  c.fill_with(stored, saved_number);
+  const Grid g = plain_product(c, a, b, kFeatures);
+  const Value y = c.add(Matmul{.a = a.h, .b = b.h});
+  const Value kept = c.add(Load{.x = stored.h});
+  const Grid h = [=](int64_t r, int64_t i) { return act.of(stored, r, i); };
+  if (!act.is_gated) {
+    const DSrelu made = y.then(DReluSquared{.c = kept});
+    const Grid d = [=](int64_t r, int64_t i) { return g(r, i) * relu(stored(r, i)) * 2.0; };
+    return expect_b1(c, made, made.d_srelu, n, d, h);
+  }
+  const DGated made = y.then(DGlu::of(act.forward(), kept));
+  const Grid d = remembered(c, n, [=](int64_t r, int64_t i) {
+    const int64_t of = i / 64 * 32 + i % 32;
+    const Parts k = act.parts(stored(r, act.gate(of)), stored(r, act.gate(of) + 32));
+    return i / 32 % 2 == 1 ? product(g(r, of) * k.left, k.d_right)
+                           : product(g(r, of) * k.right, k.d_left);
+  });
+  expect_b1(c, made, made.act_out, n, d, h);
+}
+
+TEST(TrainingOneGroup, B1) {
+  check_call("squared relu", [](Case& c) { describe_b1(c, squared_relu()); });
+  check_call("swiglu", [](Case& c) { describe_b1(c, swiglu()); });
 }
 
 // A columnwise matrix (rows, features): blocks along the rows, scales as those of its transposed.

@@ -31,6 +31,49 @@ TEST(UserCases, TailOfABufferReachesNothing) {
   }
 }
 
+std::vector<uint16_t> bf16(const std::vector<float>& x) {
+  std::vector<uint16_t> y(x.size());
+  EXPECT_TRUE(encode(DType::bf16, x.data(), static_cast<int64_t>(x.size()),
+                     reinterpret_cast<std::byte*>(y.data())));
+  return y;
+}
+
+// pytorch#193633, #154557: the gradient by the tokens reads the weights across, all in bf16.
+TEST(UserCases, TailOfABufferReachesNoGradientInBf16) {
+  GemmCase c;
+  c.rows = 1024;
+  c.ranges = consecutive({200, 0, 440});
+  c.x = whole_numbers(c.rows * c.sum, 1);
+  c.poison_unowned();
+  // Of the forward, (E, sum, features): n is what runs fastest.
+  std::vector<float> stored(c.w.size());
+  for (int64_t i = 0; i < static_cast<int64_t>(stored.size()); ++i) {
+    const int64_t n = i / c.sum % c.features;
+    const int64_t expert = i / (c.sum * c.features);
+    stored[static_cast<size_t>((expert * c.sum + i % c.sum) * c.features + n)] =
+        c.w[static_cast<size_t>(i)];
+  }
+  for (const Tail tail : {Tail::leave, Tail::zero}) {
+    Builder g("dgrad");
+    const Dim t = g.dynamic("T", 4096);
+    const Shape shape{c.experts, c.features, c.sum};
+    const GroupedGemm dgrad{.a = g.input("dy", {t, c.sum}, DType::bf16),
+                            .b = g.weights("w", shape, DType::bf16, {.major = Major::n}),
+                            .groups = g.groups("g", 3, GroupForm::ends)};
+    g.output("dx", g.add(dgrad), {.dtype = DType::bf16, .tail = tail});
+    Bench bench(finish(g), {{"T", c.rows}});
+    bench.tensors.set("dy", bf16(c.x));
+    bench.tensors.set("w", bf16(stored));
+    put_groups(bench.tensors, "g", GroupForm::ends, DType::i32, c.ranges);
+    bench.run_well();
+    std::vector<uint16_t> wanted = bf16(c.expected());
+    const int poison = tail == Tail::zero ? 0 : kPoison;
+    std::memset(wanted.data() + 640 * c.features, poison,
+                static_cast<size_t>(2 * 384 * c.features));
+    EXPECT_TRUE(bench.tensors.values<uint16_t>("dx") == wanted) << name(tail);
+  }
+}
+
 // torchtitan#1166, DeepGEMM#103: the empty expert first, in the middle, last, twice, all but one.
 TEST(UserCases, EmptyExpertAnywhere) {
   const std::vector<std::vector<size_t>> empty{{0}, {4}, {7}, {3, 4}, {0, 1, 2, 3, 4, 5, 7}, {}};

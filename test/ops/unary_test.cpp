@@ -101,9 +101,12 @@ TEST(Unary, RowIndexCountsRowsOfTheTokenAxis) {
 }
 
 // Forward functions by their definitions, apart from the ones that the library evaluates.
-long double definition(UnaryMode mode, long double x, long double alpha, long double beta) {
+long double definition(const Unary& op, long double x) {
   const long double pi = std::acos(-1.0L);
-  switch (mode) {
+  const auto alpha = static_cast<long double>(op.alpha);
+  const auto beta = static_cast<long double>(op.beta);
+  const auto low = static_cast<long double>(op.lower_clip);
+  switch (*op.mode) {
     case UnaryMode::silu:
       return x / (1 + std::exp(-beta * x));
     case UnaryMode::gelu:
@@ -119,40 +122,69 @@ long double definition(UnaryMode mode, long double x, long double alpha, long do
     case UnaryMode::softplus:
       return std::log(1 + std::exp(beta * x)) / beta;
     case UnaryMode::relu:
-      return x > 0 ? x : 0;
+      if (x < low) return low + static_cast<long double>(op.slope) * (x - low);
+      return std::min(x, static_cast<long double>(op.upper_clip));
     default:
       return std::nanl("");
   }
 }
 
+std::vector<Unary> differentiable() {
+  std::vector<Unary> ops;
+  for (const UnaryMode mode :
+       {UnaryMode::relu, UnaryMode::silu, UnaryMode::gelu, UnaryMode::gelu_tanh, UnaryMode::tanh,
+        UnaryMode::sigmoid, UnaryMode::elu, UnaryMode::softplus}) {
+    Unary op{.mode = mode};
+    if (mode == UnaryMode::elu) op.alpha = 0.75f;
+    if (mode == UnaryMode::silu || mode == UnaryMode::softplus) op.beta = 1.25f;
+    ops.push_back(op);
+  }
+  ops.push_back({.mode = UnaryMode::relu, .lower_clip = -1, .upper_clip = 2.5f, .slope = 0.25f});
+  ops.push_back({.mode = UnaryMode::relu, .lower_clip = 0.5f, .upper_clip = 3, .slope = -2});
+  ops.push_back({.mode = UnaryMode::relu, .lower_clip = -3, .upper_clip = -0.5f});
+  return ops;
+}
+
 TEST(Unary, GradientsAgreeWithFiniteDifferences) {
-  constexpr UnaryMode kModes[] = {UnaryMode::relu,      UnaryMode::silu,    UnaryMode::gelu,
-                                  UnaryMode::gelu_tanh, UnaryMode::tanh,    UnaryMode::sigmoid,
-                                  UnaryMode::elu,       UnaryMode::softplus};
   std::mt19937 random(5);
   std::uniform_real_distribution<float> uniform(-4, 4);
   std::vector<float> x(200), dy(200);
   for (float& v : x) v = uniform(random);
   for (float& v : dy) v = uniform(random);
-  for (const UnaryMode mode : kModes) {
-    Unary op{.mode = mode};
-    if (mode == UnaryMode::elu) op.alpha = 0.75f;
-    if (mode == UnaryMode::silu || mode == UnaryMode::softplus) op.beta = 1.25f;
+  for (const Unary& op : differentiable()) {
     const std::vector<float> got = backward(op, dy, x);
     for (size_t i = 0; i < x.size(); ++i) {
       const long double h = 1e-5L;
-      const auto f = [&](long double at) {
-        return definition(mode, at, static_cast<long double>(op.alpha),
-                          static_cast<long double>(op.beta));
-      };
       const auto at = static_cast<long double>(x[i]);
-      const long double slope = (f(at + h) - f(at - h)) / (2 * h);
+      const long double slope = (definition(op, at + h) - definition(op, at - h)) / (2 * h);
       const long double wanted = static_cast<long double>(dy[i]) * slope;
       const long double bound = 1e-7L * std::fabs(wanted) + 2e-9L;
       EXPECT_LE(std::fabs(static_cast<long double>(got[i]) - wanted), bound)
-          << name(mode) << " at " << x[i];
+          << name(*op.mode) << " at " << x[i];
     }
   }
+}
+
+// At a clip the derivative is that of the side below; the next numbers have those of their sides.
+TEST(Unary, ReluGradientsAtItsClipsAreOneSidedDifferences) {
+  int checked = 0;
+  for (const Unary& op : differentiable()) {
+    if (*op.mode != UnaryMode::relu) continue;
+    for (const float clip : {op.lower_clip, op.upper_clip}) {
+      if (std::isinf(clip)) continue;
+      const std::vector<float> x{std::nextafter(clip, -kInf), clip, std::nextafter(clip, kInf)};
+      const std::vector<float> got = backward(op, {1.5f, 1.5f, 1.5f}, x);
+      for (size_t i = 0; i < 3; ++i) {
+        const long double h = i < 2 ? -1e-5L : 1e-5L;
+        const auto at = static_cast<long double>(x[i]);
+        const long double slope = (definition(op, at + h) - definition(op, at)) / h;
+        EXPECT_NEAR(static_cast<double>(got[i]), static_cast<double>(1.5L * slope), 1e-9)
+            << "at " << x[i];
+        ++checked;
+      }
+    }
+  }
+  EXPECT_EQ(checked, 21);
 }
 
 TEST(Unary, TheSavedInputMayBeAValueOrStridedBf16) {
