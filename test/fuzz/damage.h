@@ -97,10 +97,12 @@ inline void drop_unused(Json& g) {
       if (key != "op") operands += value.dump() + " ";
     }
   }
-  for (const Json& o : g["outputs"]) operands += o["scatter"].dump() + o["slot"].dump() + " ";
-  drop(g["inputs"], operands);
   std::string shapes;
-  for (const Json& o : g["outputs"]) shapes += o["rows"].dump() + " ";
+  for (const Json& o : g["outputs"]) {
+    for (const char* key : {"scatter", "slot"}) operands += o.value(key, Json()).dump() + " ";
+    shapes += o.value("rows", Json()).dump() + " ";
+  }
+  drop(g["inputs"], operands);
   for (const Json& i : g["inputs"]) shapes += i["shape"].dump();
   drop(g["dims"], shapes);
 }

@@ -1,7 +1,10 @@
 // A conformance case proves what it would notice. Every field of its op gets every other legal
 // value that the graph has room for; the result must differ, or the graph must be refused. What
 // neither happens to is listed with its reason.
+#include <algorithm>
+#include <cstring>
 #include <map>
+#include <span>
 
 #include "engine/run_case.h"
 #include "fuzz/damage.h"
@@ -95,6 +98,20 @@ bool is_exception(const Subject& s, const std::string& field, const Json& other,
 
 using Memory = std::map<std::string, std::vector<uint8_t>>;
 
+// The matrices that the pointers of a discrete output point to.
+std::vector<std::span<uint8_t>> pointed(const ir::Graph& g, const ir::Output& o,
+                                        const std::vector<uint8_t>& pointers) {
+  const ir::Value& v = g.values[static_cast<size_t>(o.value)];
+  const int64_t bytes = v.shape[1].bound * v.shape[2].bound * bits(o.dtype) / 8;
+  std::vector<std::span<uint8_t>> all;
+  for (size_t at = 0; at < pointers.size(); at += sizeof(uint8_t*)) {
+    uint8_t* p = nullptr;
+    std::memcpy(&p, pointers.data() + at, sizeof p);
+    all.emplace_back(p, static_cast<size_t>(bytes));
+  }
+  return all;
+}
+
 // The outputs of a graph that has some of the inputs of the case; nothing when it does not run.
 Memory outputs_of(const Graph& graph, const Memory& inputs, int64_t rows) {
   const Result<Plan> plan = make_plan(graph, Device::cpu());
@@ -107,6 +124,12 @@ Memory outputs_of(const Graph& graph, const Memory& inputs, int64_t rows) {
     const std::string name(graph.tensor_name(i));
     if (!tensors.infos()[static_cast<size_t>(i)].is_output) tensors.set(name, inputs.at(name));
   }
+  const ir::Graph& g = *detail::Access::graph(graph);
+  for (const ir::Output& o : g.outputs) {
+    if (!o.discrete) continue;
+    tensors.set(o.name, inputs.at(o.name));
+    for (const auto m : pointed(g, o, inputs.at(o.name))) std::fill(m.begin(), m.end(), kPoison);
+  }
   const Result<Execution> e = plan->bind(graph, sizes, tensors.all());
   if (!e) return {};
   Workspace workspace(e->workspace_bytes());
@@ -114,6 +137,13 @@ Memory outputs_of(const Graph& graph, const Memory& inputs, int64_t rows) {
   for (int32_t i = 0; i < graph.tensor_count(); ++i) {
     const std::string name(graph.tensor_name(i));
     if (tensors.infos()[static_cast<size_t>(i)].is_output) outputs[name] = tensors.raw(name);
+  }
+  for (const ir::Output& o : g.outputs) {
+    if (!o.discrete) continue;
+    std::vector<uint8_t>& bytes = outputs[o.name];
+    for (const auto m : pointed(g, o, inputs.at(o.name))) {
+      bytes.insert(bytes.end(), m.begin(), m.end());
+    }
   }
   return outputs;
 }

@@ -129,6 +129,25 @@ CONFORMANCE(grouped_gemm, gather_i64_mxfp8) {
            product(c, gathered(x, i), w, 80, 3));
 }
 
+// Rows back to their tokens, two places a token; every fifth goes nowhere.
+CONFORMANCE(grouped_gemm, scattered_to_slots) {
+  const auto x = c.matrix("x", 9);
+  const auto w = c.weights("w", 3, 5, 9);
+  const auto token = c.index("token", 64);
+  const auto slot = c.index("slot", 2);
+  c.fill_with(token, [](const Position& p) {
+    return static_cast<double>(p[0] % 5 == 3 ? -1 : 63 - p[0] / 2);
+  });
+  c.fill_with(slot, [](const Position& p) { return static_cast<double>(p[0] % 2); });
+  const auto y = c.add(GroupedGemm{.a = x.h, .b = w.h, .groups = c.groups()});
+  const OutputOptions options{
+      .dtype = DType::bf16, .scatter = token.h, .slot = slot.h, .top_k = 2, .rows = Dim(128)};
+  c.output("y", y, options, [f = product(c, x, w, 9, 3), t = c.tokens()](int64_t place, int64_t n) {
+    const int64_t r = (63 - place / 2) * 2 + place % 2;
+    return t->group(r) < 0 || r % 5 == 3 ? untouched() : f(r, n);
+  });
+}
+
 CONFORMANCE(grouped_gemm, mxfp8) { quantised(c, Format::mxfp8_e4m3, Format::mxfp8_e4m3); }
 CONFORMANCE(grouped_gemm, mxfp8_e5m2_by_e4m3) {
   quantised(c, Format::mxfp8_e5m2, Format::mxfp8_e4m3);

@@ -51,6 +51,14 @@ CONFORMANCE(grouped_wgrad, many_rows) {
   plain(c, c.matrix("a", 200), c.matrix("b", 260), {.unit = 17});
 }
 
+CONFORMANCE(grouped_wgrad, discrete) {
+  plain(c, c.matrix("a", kI), c.matrix("b", kJ), {}, {.discrete = true});
+}
+CONFORMANCE(grouped_wgrad, discrete_bf16) {
+  plain(c, c.matrix("a", kI, DType::bf16), c.matrix("b", kJ, DType::bf16),
+        {.form = GroupForm::slots}, {.dtype = DType::bf16, .discrete = true});
+}
+
 CONFORMANCE(grouped_wgrad, of_values) {
   const auto x = c.matrix("x", kI);
   const auto y = c.matrix("y", kJ);

@@ -28,6 +28,19 @@ CONFORMANCE(load, strides) {
            [=](int64_t r, int64_t n) { return x(r, n); });
 }
 
+// Rows in another order; those that nobody writes are 0.
+CONFORMANCE(load, scattered) {
+  const auto x = c.matrix("x", 10);
+  const auto to = c.index("to", 128, DType::i64);
+  c.fill_with(to, [](const Position& p) { return static_cast<double>(p[0] * 3 % 127); });
+  c.output("y", c.add(Load{.x = x.h, .groups = c.groups()}),
+           {.tail = Tail::zero, .scatter = to.h, .rows = Dim(130)},
+           [=, t = c.tokens()](int64_t place, int64_t n) -> Near {
+             const int64_t r = place * 85 % 127;  // 3 * 85 = 1 + 2 * 127
+             return place >= 127 || t->group(r) < 0 ? 0.0 : x(r, n);
+           });
+}
+
 CONFORMANCE(load, mxfp8_tiled) { quantised(c, Format::mxfp8_e4m3, {}); }
 CONFORMANCE(load, mxfp8_e5m2_linear) {
   quantised(c, Format::mxfp8_e5m2, {.layout = ScaleLayout::linear});
@@ -56,6 +69,10 @@ CONFORMANCE(load, mxfp8_columns_global) {
 }
 CONFORMANCE(load, nvfp4_columns) {
   quantised(c, Format::nvfp4, {.axis = Axes::col}, {.multiple = 2});
+}
+
+CONFORMANCE(load, mxfp8_columns_ragged) {
+  quantised(c, Format::mxfp8_e4m3, {.axis = Axes::col, .storage = ColStorage::ragged}, {.unit = 3});
 }
 
 }  // namespace cohort::test::conformance
