@@ -1,7 +1,7 @@
 #include <cmath>
 #include <string>
 
-#include "ops/rules.h"
+#include "ops/glu_rules.h"
 
 namespace cohort {
 
@@ -21,6 +21,15 @@ namespace ops {
 
 namespace {
 
+// A half is the gate or the up features: which columns those are, the packing says.
+void want_packing(ir::Infer& c, AmaxPer per) {
+  const auto packing = c.choice<Packing>("packing");
+  if (packing == Packing::split) return;
+  if (per == AmaxPer::expert_half) return want_glu_features(c, "in", c.in());
+  c.fail("E-ATTRIBUTE", "packing", -1, "split", std::string(name(packing)),
+         "packing is of per expert_half only, per is " + std::string(name(per)));
+}
+
 void infer(ir::Infer& c) {
   if (!c.knows({"per", "in"})) return;
   const auto per = c.choice<AmaxPer>("per");
@@ -34,6 +43,7 @@ void infer(ir::Infer& c) {
     c.fail("E-SHAPE", "in", 1, "an even number of features", c.text(features),
            c.describe(x) + " has no halves");
   }
+  if (!c.failed()) want_packing(c, per);
   if (c.failed()) return;
   ir::Value y;
   const ir::Extent groups = x.groups == ir::kNone
@@ -48,13 +58,20 @@ void infer(ir::Infer& c) {
 // max that keeps a NaN, as max.NaN on the device.
 double larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
-void reduce(const ir::Panel& p, double* accumulator) {
+// Columns of one half that stand together: 0, 1, 0, ... by runs of this many.
+int64_t run_of_columns(const ir::Panel& p) {
   const auto per = static_cast<AmaxPer>(p.graph->field(*p.node, "per").integer);
-  const int64_t half = per == AmaxPer::expert_half ? p.columns / 2 : p.columns;
+  if (per != AmaxPer::expert_half) return p.columns;
+  const auto packing = static_cast<Packing>(p.graph->field(*p.node, "packing").integer);
+  return numerics::glu_band(packing, p.columns);
+}
+
+void reduce(const ir::Panel& p, double* accumulator) {
+  const int64_t run = run_of_columns(p);
   for (int64_t r = 0; r < p.rows; ++r) {
     const float* x = p.in.data + r * p.in.stride;
     for (int64_t n = 0; n < p.columns; ++n) {
-      double& a = accumulator[n < half ? 0 : 1];
+      double& a = accumulator[n / run % 2];
       a = larger(a, std::fabs(static_cast<double>(x[n])));
     }
   }
@@ -62,11 +79,10 @@ void reduce(const ir::Panel& p, double* accumulator) {
 
 void bound(const ir::BoundPanel& b, ir::RowBound* accumulator) {
   const ir::Panel& p = b.low;
-  const auto per = static_cast<AmaxPer>(p.graph->field(*p.node, "per").integer);
-  const int64_t half = per == AmaxPer::expert_half ? p.columns / 2 : p.columns;
+  const int64_t run = run_of_columns(p);
   for (int64_t r = 0; r < p.rows; ++r) {
     for (int64_t n = 0; n < p.columns; ++n) {
-      ir::Bound& a = accumulator[n < half ? 0 : 1].value;
+      ir::Bound& a = accumulator[n / run % 2].value;
       a = max(a, abs(b.in(r, n)));
     }
   }
@@ -81,7 +97,8 @@ ir::OpRecord amax() {
       .kind = ir::Reference::Kind::reduce, .reduce = reduce, .fold = larger, .reduce_bound = bound};
   r.device_functor = "Amax";
   r.formula = "y = max |x|";
-  document(r, {{"per", "what shares one maximum: tensor, expert, expert_half"}});
+  document(r, {{"per", "what shares one maximum: tensor, expert, expert_half"},
+               {"packing", "where gate and up stand, of expert_half: split, or in bands"}});
   return r;
 }
 

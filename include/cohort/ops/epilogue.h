@@ -67,7 +67,7 @@ struct Hadamard {
 enum class AmaxPer : uint8_t {
   tensor,       ///< All rows of all groups: (1).
   expert,       ///< The rows of a group: (groups); 0 for an empty one.
-  expert_half,  ///< As expert, for the two halves of the columns: (groups, 2).
+  expert_half,  ///< As expert, for the gate and the up half of the columns: (groups, 2).
 };
 /// The word for it ("expert"); empty for an unknown value.
 [[nodiscard]] COHORT_API std::string_view name(AmaxPer value) noexcept;
@@ -75,9 +75,10 @@ enum class AmaxPer : uint8_t {
 /// max |x| of the f32 values, before any rounding. NaN propagates.
 struct Amax {
   AmaxPer per = AmaxPer::tensor;               ///< What shares one maximum.
+  Packing packing = Packing::split;            ///< Where gate and up stand; expert_half only.
   using Out = GroupVec;                        ///< (1), (groups) or (groups, 2), f32.
   static constexpr const char* name = "amax";  ///< In JSON and docs.
-  COHORT_FIELDS(field("per", &Amax::per))
+  COHORT_FIELDS(field("per", &Amax::per), field("packing", &Amax::packing))
 };
 
 }  // namespace cohort
