@@ -34,6 +34,7 @@ struct Missed {
   std::string name;              ///< As it was read; empty when no name was.
   bool may_be_input = true;      ///< False for the value of an output.
   bool looks_like_node = false;  ///< "%3": an input is meant only if no node could be.
+  int64_t node = -1;             ///< A node that was named, with a result that it has not.
 };
 
 class Recording {

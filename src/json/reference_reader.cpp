@@ -23,11 +23,13 @@ int32_t ReferenceReader::reference(std::string_view text, std::string_view key, 
   return kNone;
 }
 
-void ReferenceReader::miss(ir::RoleSet roles, std::string_view name, bool looks_like_node) {
+void ReferenceReader::miss(ir::RoleSet roles, std::string_view name, bool looks_like_node,
+                           int64_t node) {
   r_.miss({.roles = roles,
            .name = std::string(name.substr(0, ir::kMaxName)),
            .may_be_input = roles != kAnyResult,
-           .looks_like_node = looks_like_node});
+           .looks_like_node = looks_like_node,
+           .node = node});
 }
 
 int32_t ReferenceReader::result(std::string_view text, std::string_view key, ir::RoleSet roles) {
@@ -58,7 +60,7 @@ int32_t ReferenceReader::result(std::string_view text, std::string_view key, ir:
               (r.name[0] != 0 ? "." + std::string(r.name) : "");
   }
   fail(key, "E-REFERENCE", wanted, "\"" + clipped(text) + "\"");
-  ++g_.values[static_cast<size_t>(n.first_result)].uses;  // no other node was meant
+  miss(roles, {}, true, number);
   return kNone;
 }
 

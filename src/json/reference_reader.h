@@ -31,7 +31,7 @@ class ReferenceReader : protected ItemReader {
   std::unordered_set<int64_t> unknown_;  ///< Nodes whose op is unknown.
 
  private:
-  void miss(ir::RoleSet roles, std::string_view name, bool looks_like_node);
+  void miss(ir::RoleSet roles, std::string_view name, bool looks_like_node, int64_t node = -1);
   int32_t result(std::string_view text, std::string_view key, ir::RoleSet roles);
   /// A result of the node that a text like "%3" or "%3.row" is about; kNone when it is about none.
   [[nodiscard]] int32_t node_result(std::string_view text) const;

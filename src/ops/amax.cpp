@@ -21,11 +21,17 @@ namespace ops {
 
 namespace {
 
-// A half is the gate or the up features: which columns those are, the packing says.
+// A half is the gate or the up features: which columns those are, the packing says. Features
+// without a number split in two where they stand.
 void want_packing(ir::Infer& c, AmaxPer per) {
+  if (!c.knows("packing")) return;
   const auto packing = c.choice<Packing>("packing");
-  if (packing == Packing::split) return;
-  if (per == AmaxPer::expert_half) return want_glu_features(c, "in", c.in());
+  const bool split = packing == Packing::split;
+  if (per == AmaxPer::expert_half) {
+    if (split && c.in().shape[1].symbol != ir::kNone) return;
+    return want_glu_features(c, "in", c.in());
+  }
+  if (split) return;
   c.fail("E-ATTRIBUTE", "packing", -1, "split", std::string(name(packing)),
          "packing is of per expert_half only, per is " + std::string(name(per)));
 }
@@ -38,12 +44,7 @@ void infer(ir::Infer& c) {
     c.fail("E-GROUPS", "per", -1, "tensor", std::string(name(per)),
            c.describe(x) + " has no groups");
   }
-  const ir::Extent features = x.shape[1];
-  if (per == AmaxPer::expert_half && features.symbol == ir::kNone && features.bound % 2 != 0) {
-    c.fail("E-SHAPE", "in", 1, "an even number of features", c.text(features),
-           c.describe(x) + " has no halves");
-  }
-  if (!c.failed()) want_packing(c, per);
+  want_packing(c, per);
   if (c.failed()) return;
   ir::Value y;
   const ir::Extent groups = x.groups == ir::kNone

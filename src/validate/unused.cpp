@@ -25,7 +25,13 @@ void drop_missed(const ir::Graph& graph, const std::vector<ir::Missed>& missed, 
     // The same wrong name in several places meant one thing.
     if (!m.name.empty() && std::find(seen.begin(), seen.end(), m.name) != seen.end()) continue;
     seen.emplace_back(m.name);
-    auto best = items.end();
+    auto best = std::find_if(items.begin(), items.end(), [&](const UnusedItem& u) {
+      return !u.is_input && m.node >= 0 && u.index == static_cast<size_t>(m.node);
+    });
+    if (best != items.end()) {
+      items.erase(best);
+      continue;
+    }
     size_t least = 0;
     for (auto it = items.begin(); it != items.end(); ++it) {
       if (!may_mean(m, *it)) continue;

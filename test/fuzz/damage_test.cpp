@@ -168,6 +168,8 @@ TEST(Damage, AttributesOutOfRange) {
       for (const Json& v : values) {
         Json g = s.graph;
         s.at(g)[f.name] = v;
+        // A number in place of an input: nobody uses that any more.
+        if (f.kind == Kind::number) drop_unused(g);
         expect_refused_once(g, s, f.name, {"E-ATTRIBUTE", "E-JSON", "E-WORD"});
       }
     }

@@ -53,6 +53,19 @@ TEST(RoundTrip, EveryOpAndAttributeValue) {
   EXPECT_NE(n_major->json().find("\"b_major\":\"n\""), std::string_view::npos);
   EXPECT_EQ(parse_json(n_major->json())->json(), n_major->json());
   read.insert("matmul.b_major=\"n\"");
+  // A packing is of halves only: two fields change at once.
+  for (const Packing packing : {Packing::interleaved, Packing::bands8, Packing::bands32}) {
+    Builder halves("halves");
+    const auto ends = halves.groups("ends", 2, GroupForm::ends);
+    const auto x = halves.add(Load{.x = halves.input("x", {32, 64}, DType::bf16), .groups = ends});
+    halves.output("y", x.then(Amax{.per = AmaxPer::expert_half, .packing = packing}));
+    const Result<Graph> g = std::move(halves).finish();
+    ASSERT_TRUE(g) << g.findings().text();
+    const std::string word = "\"" + std::string(name(packing)) + "\"";
+    EXPECT_NE(g->json().find("\"packing\":" + word), std::string_view::npos);
+    EXPECT_EQ(parse_json(g->json())->json(), g->json());
+    read.insert("amax.packing=" + word);
+  }
   // Every word of every attribute stands in a valid graph, save what no graph can have.
   std::string missing;
   for (const ir::OpRecord* op : ir::all_ops()) {

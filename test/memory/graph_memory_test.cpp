@@ -42,7 +42,7 @@ TEST(Memory, BuildingAGraph) {
 TEST(Memory, BuildingAGraphWithFindings) {
   every_allocation_fails(
       "wrong fc1", nothing, [](int) { return wrong_fc1().findings(); }, no_more,
-      "E-SHAPE E-ATTRIBUTE E-HANDLE");
+      "E-SHAPE E-ATTRIBUTE E-HANDLE E-UNUSED");
 }
 
 // Handles that outlive what went wrong may be used and destroyed.

@@ -29,17 +29,16 @@ std::string said(int64_t columns, const Amax& op) {
   Small s(1, columns, {1});
   s.g.output("y", s.x.then(op));
   const Findings findings = std::move(s.g).finish().findings();
-  const Finding f = only(findings);
-  return std::string(f.code) + " " + std::string(f.field) + ": " + std::string(f.wanted) + ", " +
-         std::string(f.got);
+  const KeptFinding f = only(findings);
+  return f.code + " " + f.field + ": " + f.wanted + ", " + f.got;
 }
 
 TEST(Amax, PackingsAreChecked) {
   EXPECT_EQ(said(24, {.per = AmaxPer::expert_half, .packing = Packing::bands8}),
             "E-SHAPE in: a multiple of 16 features, 24");
-  EXPECT_EQ(said(5, {.per = AmaxPer::expert_half}), "E-SHAPE in: an even number of features, 5");
+  EXPECT_EQ(said(5, {.per = AmaxPer::expert_half}), "E-SHAPE in: a multiple of 2 features, 5");
   EXPECT_EQ(said(5, {.per = AmaxPer::expert_half, .packing = Packing::interleaved}),
-            "E-SHAPE in: an even number of features, 5");
+            "E-SHAPE in: a multiple of 2 features, 5");
   EXPECT_EQ(said(64, {.per = AmaxPer::expert, .packing = Packing::bands32}),
             "E-ATTRIBUTE packing: split, bands32");
 }

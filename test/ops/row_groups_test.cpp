@@ -105,7 +105,7 @@ TEST(RowGroups, OtherGroupsAreRefused) {
     TwoGroups t;
     t.g.output("out", use.make(t, false));
     const Findings findings = std::move(t.g).finish().findings();
-    const Finding f = only(findings);
+    const KeptFinding f = only(findings);
     EXPECT_EQ(f.code, "E-GROUPS");
     EXPECT_EQ(f.op, use.op);
     EXPECT_EQ(f.field, use.field);

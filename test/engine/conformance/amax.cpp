@@ -23,6 +23,11 @@ bool every(int64_t) { return true; }
 // Gate, then up, in bands of this many.
 void halves(Case& c, int64_t features, int64_t band, Packing packing) {
   const auto x = c.matrix("x", features);
+  // The largest of a half is its last column: each packing has others.
+  c.fill_with(x, [](const Position& p) {
+    const auto magnitude = static_cast<double>(p[1] + 1 + p[0] % 3) / 4;
+    return (p[0] + p[1]) % 2 == 0 ? magnitude : -magnitude;
+  });
   const auto y = c.add(Load{.x = x.h, .groups = c.groups({.form = GroupForm::slots})})
                      .then(Amax{.per = AmaxPer::expert_half, .packing = packing});
   c.output("y", y, {}, [=, t = c.tokens()](int64_t g, int64_t half) {
