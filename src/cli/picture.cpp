@@ -15,14 +15,31 @@ std::string shape_text(const Json& shape) {
   return s + "]";
 }
 
-std::string result_text(const Graph& graph, int64_t node, int32_t port) {
-  const ResultInfo r = graph.result(node, port);
-  std::string s = "[";
+void add(std::string& list, const std::string& text) {
+  if (!text.empty()) list += (list.empty() ? "" : ", ") + text;
+}
+
+std::string extents(const ResultInfo& r) {
+  std::string s;
   for (int i = 0; i < r.rank; ++i) {
-    s += (i > 0 ? ", " : "");
-    s += r.symbol[i].empty() ? std::to_string(r.bound[i]) : std::string(r.symbol[i]);
+    add(s, r.symbol[i].empty() ? std::to_string(r.bound[i]) : std::string(r.symbol[i]));
   }
-  return s + "]";
+  return "[" + s + "]";
+}
+
+// "mxfp8_e4m3", and "fp8_row e5m2": these formats leave the elements open.
+std::string format_text(const std::string& format, const std::string& dtype) {
+  return format.rfind("fp8_", 0) == 0 ? format + " " + dtype : format;
+}
+
+std::string scales_text(const std::string& layout, bool is_col, const std::string& storage) {
+  return layout + " scales" + (is_col ? " along tokens" : "") +
+         (storage == "as_rows" ? "" : ", stored " + storage);
+}
+
+std::string strides_text(const Json& j) {
+  return j.contains("strides") && !j["strides"].is_null() ? "strides " + shape_text(j["strides"])
+                                                          : "";
 }
 
 // Words that say what every reader assumes are left out of a picture.
@@ -38,7 +55,9 @@ bool is_usual(const std::string& key, const Json& value) {
                            {"direction", "fwd"},
                            {"swapped", false},
                            {"lower_clip", 0},
+                           {"upper_clip", "inf"},
                            {"slope", 0},
+                           {"power", 1},
                            {"norm", 1}};
   if (value.is_null()) return true;
   const auto it = kUsual.find(key);
@@ -49,11 +68,42 @@ PictureInput input(const Json& j) {
   PictureInput p;
   p.name = j["name"];
   p.role = j["role"];
-  const bool scaled = j.contains("format") && !j["format"].is_null();
-  p.type = text_of(scaled ? j["format"] : j["dtype"]) + " " + shape_text(j["shape"]);
-  if (scaled) p.extra = text_of(j["layout"]) + " scales";
-  if (j.contains("form")) p.extra = text_of(j["form"]);
-  if (j.contains("major") && j["major"] == "n") p.extra += " n-major";
+  const std::string dtype = j["dtype"];
+  const bool is_scaled = j.contains("format") && !j["format"].is_null();
+  p.type = (is_scaled ? format_text(j["format"], dtype) : dtype) + " " + shape_text(j["shape"]);
+  if (is_scaled) {
+    const bool has_axis = j.contains("axis");
+    p.extra = scales_text(j["layout"], has_axis && j["axis"] == "col",
+                          has_axis ? text_of(j["storage"]) : "as_rows");
+  }
+  if (j.contains("form")) {
+    p.extra = j["form"];
+    const Json& rows = j["row_alignment"];
+    if (rows != 1) add(p.extra, "multiples of " + text_of(rows) + " rows");
+  }
+  if (j.contains("major") && j["major"] == "n") add(p.extra, "n-major");
+  add(p.extra, strides_text(j));
+  return p;
+}
+
+// Of a quantised result the op's fields say what the bytes are.
+PictureResult result(const Graph& graph, const Json& j, int64_t node, int32_t port) {
+  const ResultInfo r = graph.result(node, port);
+  PictureResult p;
+  p.port = r.port;
+  p.reference = "%" + std::to_string(node) + (p.port.empty() ? "" : "." + p.port);
+  std::string type(name(r.dtype));
+  if (r.role == Role::scaled_tensor) {
+    const bool is_col = p.port == "col";
+    const bool has_f32_scales = j["to"].get<std::string>().rfind("fp8_", 0) == 0;
+    const Json& row = j["row_layout"];
+    p.extra = is_col           ? scales_text(j["col_layout"], true, j["col_storage"])
+              : !row.is_null() ? scales_text(row, false, "as_rows")
+              : has_f32_scales ? scales_text("linear", false, "as_rows")
+                               : scales_text("tiled_128x4", false, "as_rows");
+    type = format_text(j["to"], type);
+  }
+  p.type = type + " " + extents(r);
   return p;
 }
 
@@ -76,24 +126,48 @@ PictureNode node(const Graph& graph, const Json& j, int64_t number,
     }
   }
   for (int32_t port = 0; port < graph.result_count(number); ++port) {
-    const std::string name(graph.result(number, port).port);
-    p.results.push_back({"%" + std::to_string(number) + (name.empty() ? "" : "." + name),
-                         result_text(graph, number, port)});
+    p.results.push_back(result(graph, j, number, port));
   }
-  p.result = p.results.front().shape;
   return p;
 }
 
-std::string output_extra(const Json& o) {
-  std::string s = o["tail"] == "zero" ? "tail zero" : "";
-  const auto add = [&](const std::string& text) { s += (s.empty() ? "" : ", ") + text; };
-  if (o["discrete"].get<bool>()) add("one pointer an expert");
-  if (o["scatter"].is_null()) return s;
-  std::string row = text_of(o["scatter"]);
-  if (o["top_k"] != 1) row += " * " + o["top_k"].dump();
-  if (!o["slot"].is_null()) row += " + " + text_of(o["slot"]);
-  add("row r to row " + row + " of " + text_of(o["rows"]));
-  return s;
+// The result that a reference names; nullptr for the name of an input.
+PictureResult* find_result(Picture& picture, const std::string& reference) {
+  if (reference.empty() || reference[0] != '%') return nullptr;
+  PictureNode& from = picture.nodes[std::stoul(reference.substr(1))];
+  for (PictureResult& r : from.results) {
+    if (r.reference == reference) return &r;
+  }
+  return nullptr;
+}
+
+void use(Picture& picture, const std::string& reference) {
+  if (PictureResult* r = find_result(picture, reference)) r->is_used = true;
+}
+
+PictureOutput output(Picture& picture, const Json& o) {
+  PictureOutput p;
+  p.name = o["name"];
+  p.value = o["value"];
+  const PictureResult& from = *find_result(picture, p.value);
+  // An output rounds plain values to its own type, and a scattered one has rows of its own.
+  std::string shape = from.type.substr(from.type.find('['));
+  if (!o["scatter"].is_null()) {
+    shape = "[" + text_of(o["rows"]) + shape.substr(shape.find_first_of(",]"));
+  }
+  const bool is_quantised = !from.extra.empty();
+  p.type = is_quantised ? from.type : text_of(o["dtype"]) + " " + shape;
+  p.extra = from.extra;
+  if (o["tail"] == "zero") add(p.extra, "tail zero");
+  if (o["discrete"].get<bool>()) add(p.extra, "one pointer an expert");
+  add(p.extra, strides_text(o));
+  if (!o["scatter"].is_null()) {
+    std::string row = text_of(o["scatter"]);
+    if (o["top_k"] != 1) row += " * " + o["top_k"].dump();
+    if (!o["slot"].is_null()) row += " + " + text_of(o["slot"]);
+    add(p.extra, "row r to row " + row);
+  }
+  return p;
 }
 
 // Names are any UTF-8: what would move a cursor or break an XML text becomes a question mark.
@@ -124,71 +198,15 @@ Picture make_picture(const Graph& graph) {
   int64_t number = 0;
   for (const Json& n : j["nodes"]) {
     p.nodes.push_back(node(graph, n, number, names));
+    use(p, p.nodes.back().in);
+    for (const PictureOperand& o : p.nodes.back().operands) use(p, o.reference);
     ++number;
   }
   for (const Json& o : j["outputs"]) {
-    const std::string value = o["value"];
-    const size_t dot = value.find('.');
-    const int64_t producer = std::stoll(value.substr(1, dot - 1));
-    int32_t port = 0;
-    for (int32_t k = 0; k < graph.result_count(producer); ++k) {
-      const std::string name(graph.result(producer, k).port);
-      if (dot != std::string::npos && value.substr(dot + 1) == name) port = k;
-    }
-    p.outputs.push_back({o["name"], value,
-                         text_of(o["dtype"]) + " " + result_text(graph, producer, port),
-                         output_extra(o)});
+    p.outputs.push_back(output(p, o));
+    use(p, p.outputs.back().value);
   }
   return p;
-}
-
-namespace {
-
-void pad(std::string& s, size_t width) {
-  if (s.size() < width) s.resize(width, ' ');
-}
-
-}  // namespace
-
-std::string picture_text(const Picture& p) {
-  std::string s = p.name;
-  for (const std::string& d : p.dims) s += "   " + d;
-  s += "\n\ninputs\n";
-  size_t name_width = 0;
-  size_t type_width = 0;
-  for (const PictureInput& i : p.inputs) {
-    name_width = std::max(name_width, i.name.size());
-    type_width = std::max(type_width, i.role.size() + i.type.size() + 1);
-  }
-  for (const PictureInput& i : p.inputs) {
-    std::string line = "  " + i.name;
-    pad(line, name_width + 4);
-    line += i.role + " " + i.type;
-    if (!i.extra.empty()) pad(line, name_width + type_width + 6);
-    s += line + i.extra + "\n";
-  }
-  s += "\nops\n";
-  for (size_t n = 0; n < p.nodes.size(); ++n) {
-    const PictureNode& node = p.nodes[n];
-    const bool follows = !node.is_root && node.in == "%" + std::to_string(n - 1);
-    if (follows) s += "   |\n";
-    std::string line = "  %" + std::to_string(n) + " ";
-    pad(line, 7);
-    line += node.op;
-    if (!node.is_root && !follows) line += " of " + node.in;
-    for (const PictureOperand& o : node.operands) line += "  " + o.field + "=" + o.reference;
-    for (const std::string& a : node.attributes) line += "  " + a;
-    s += line + "  -> " + node.result + "\n";
-  }
-  s += "\noutputs\n";
-  size_t width = 0;
-  for (const PictureOutput& o : p.outputs) width = std::max(width, o.name.size());
-  for (const PictureOutput& o : p.outputs) {
-    std::string line = "  " + o.name;
-    pad(line, width + 4);
-    s += line + "= " + o.value + "   " + o.type + (o.extra.empty() ? "" : "   " + o.extra) + "\n";
-  }
-  return s;
 }
 
 }  // namespace cohort::cli

@@ -19,20 +19,22 @@ struct PictureInput {
   std::string name;
   std::string role;
   std::string type;   ///< "mxfp8_e4m3 [T, 4096]"
-  std::string extra;  ///< "ends", "tiled_128x4", ...
+  std::string extra;  ///< "ends", "tiled_128x4 scales", ...
 };
-/// A result of an op: how it is referred to ("%2.act_out") and its shape.
+/// A result of an op: how it is referred to ("%2.act_out") and what it is.
 struct PictureResult {
   std::string reference;
-  std::string shape;
+  std::string port;   ///< "act_out"; empty for a result that needs no name.
+  std::string type;   ///< "f32 [T, 2048]", "mxfp8_e4m3 [T, 2048]"
+  std::string extra;  ///< Scale layout of a quantised one.
+  bool is_used = false;
 };
 struct PictureNode {
   std::string op;
   std::string in;                        ///< "%3" or empty.
   std::vector<PictureOperand> operands;  ///< Without `in`.
   std::vector<std::string> attributes;   ///< "axes both": those that are not at their default.
-  std::string result;                    ///< "[T, 2048]"; of the first one, if there are several.
-  std::vector<PictureResult> results;    ///< All of them.
+  std::vector<PictureResult> results;
   bool is_root = false;
 };
 struct PictureOutput {
