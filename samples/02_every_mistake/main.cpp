@@ -57,11 +57,17 @@ int main() {
     std::printf("a graph full of mistakes was accepted\n");
     return 1;
   }
+  // findings().text() is the same, a line a finding.
   const Findings findings = graph.findings();
-  std::printf("%lld findings\n%s\n", static_cast<long long>(findings.total()),
-              std::string(findings.text()).c_str());
-  for (const Finding& finding : findings) {
-    if (finding.where.empty() || finding.code.empty() || finding.message.empty()) return 1;
+  std::printf("No graph: %lld findings, each with the line that made it.\n",
+              static_cast<long long>(findings.total()));
+  for (const Finding& found : findings) {
+    if (found.where.empty() || found.code.empty() || found.message.empty()) return 1;
+    std::string text = "\n" + std::string(found.code) + " " + std::string(found.op);
+    if (!found.field.empty()) text += "." + std::string(found.field);
+    text += "  [" + std::string(found.where) + "]\n  " + std::string(found.message);
+    if (!found.hint.empty()) text += "\n  hint: " + std::string(found.hint);
+    std::printf("%s\n", text.c_str());
   }
   return findings.total() >= 12 ? 0 : 1;
 }

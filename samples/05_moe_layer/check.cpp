@@ -18,7 +18,7 @@ namespace {
 bool within(const char* name, double error, double size, int roundings) {
   const double relative = error / size;
   const double allowed = roundings * 0x1p-8;
-  std::printf("  %-9s off by %.5f of it, %.5f allowed\n", name, relative, allowed);
+  std::printf("  %-9s %5.2f %%, allowed %5.2f %%\n", name, 100 * relative, 100 * allowed);
   return relative <= allowed;
 }
 
@@ -79,8 +79,11 @@ bool output_agrees(const PlainLayer& layer, const std::vector<float>& o) {
 
 bool check(PlainLayer& layer, const sample::HostMemory& f, const sample::HostMemory& b) {
   const int64_t tokens = layer.shape.tokens;
-  std::printf("against the layer in f64, with a loss over %lld of the %lld tokens:\n",
-              static_cast<long long>(tokens - 1) / layer.every + 1, static_cast<long long>(tokens));
+  std::printf(
+      "error against the layer in f64, gradients against differences of a loss over %lld of the "
+      "%lld\n"
+      "tokens, and what the roundings to bf16 on the way allow\n",
+      static_cast<long long>(tokens - 1) / layer.every + 1, static_cast<long long>(tokens));
   const auto f32 = [&](const char* name, size_t count) { return read(b, name, DType::f32, count); };
   bool good = output_agrees(layer, read(f, "o", DType::bf16, layer.x.size()));
   good &= routing_agrees(layer, f32("d_weight", layer.routing.entry.size()));

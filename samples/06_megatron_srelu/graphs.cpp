@@ -17,9 +17,12 @@ Groups ends_of(Builder& g) {
 // Ones, in the type of the model: no scale beside those of the blocks.
 Alpha alpha_of(Builder& g) { return {.by = g.group_input("alpha", kExperts, DType::bf16)}; }
 
-// A weight quantised along columns: (E, K, N) in memory, scales along K.
-Weights columns_of(Builder& g, const char* name, int64_t n, int64_t k) {
-  return g.scaled_weights(name, {kExperts, n, k}, kMx, {.major = Major::n});
+// `major` n is a weight that was quantised along columns: (E, K, N) in memory, scales along K.
+WeightOperand weight_of(Builder& g, const char* name, int64_t n, int64_t k, Variant v,
+                        Major major = Major::k) {
+  const Shape shape{kExperts, n, k};
+  if (v.discrete) return g.weight_pointers(name, shape, kMx, {.major = major});
+  return g.scaled_weights(name, shape, kMx, {.major = major});
 }
 
 }  // namespace
@@ -34,28 +37,28 @@ Result<Graph> quantize_graph(int64_t features) {
   return std::move(g).finish();
 }
 
-Result<Graph> fc1_graph(bool keep) {
+Result<Graph> fc1_graph(Variant v) {
   Builder g("fc1_srelu");
   Dim T = g.dynamic("T", kMostRows);
   auto x = g.scaled_input("x", {T, kHidden}, kMx);
-  auto w1 = g.scaled_weights("w1", {kExperts, kInter, kHidden}, kMx);
+  auto w1 = weight_of(g, "w1", kInter, kHidden, v);
   auto c = g.add(GroupedGemm{.a = x, .b = w1, .groups = ends_of(g)})
                .then(alpha_of(g))
                .then(Bias{.by = g.group_matrix("b1", {kExperts, kInter}, DType::bf16)});
   auto d = c.then(ReluSquared{})
                .then(RowGate{.by = g.row_input("prob", T, DType::bf16)})
-               .then(Quantize{.to = kMx, .axes = keep ? Axes::both : Axes::row});
+               .then(Quantize{.to = kMx, .axes = v.keep ? Axes::both : Axes::row});
   g.output("c", c, {.dtype = DType::bf16});
   g.output("d", d.row);
-  if (keep) g.output("d_t", d.col);
+  if (v.keep) g.output("d_t", d.col);
   return std::move(g).finish();
 }
 
-Result<Graph> fc2_graph() {
+Result<Graph> fc2_graph(Variant v) {
   Builder g("fc2");
   Dim T = g.dynamic("T", kMostRows);
   auto d = g.scaled_input("d", {T, kInter}, kMx);
-  auto w2 = g.scaled_weights("w2", {kExperts, kHidden, kInter}, kMx);
+  auto w2 = weight_of(g, "w2", kHidden, kInter, v);
   auto y = g.add(GroupedGemm{.a = d, .b = w2, .groups = ends_of(g)})
                .then(alpha_of(g))
                .then(Bias{.by = g.group_matrix("b2", {kExperts, kHidden}, DType::bf16),
@@ -76,11 +79,11 @@ Result<Graph> bias_graph() {
   return std::move(g).finish();
 }
 
-Result<Graph> d_act_graph(bool remake) {
+Result<Graph> d_act_graph(Variant v) {
   Builder g("d_srelu");
   Dim T = g.dynamic("T", kMostRows);
   auto dy = g.scaled_input("dy", {T, kHidden}, kMx);
-  auto w2 = columns_of(g, "w2_t", kInter, kHidden);
+  auto w2 = weight_of(g, "w2_t", kInter, kHidden, v, Major::n);
   auto ends = ends_of(g);
   auto c = g.add(Load{.x = g.input("c", {T, kInter}, DType::bf16), .groups = ends});
   auto dc = g.add(GroupedGemm{.a = dy, .b = w2, .groups = ends})
@@ -93,28 +96,31 @@ Result<Graph> d_act_graph(bool remake) {
   g.output("dc_t", q.col);
   g.output("dprob", dc.dprob);
   g.output("db1", dc.then(DBias{}));
-  if (remake) {
+  if (!v.keep) {
     g.output("d_t", dc.d_srelu.then(Quantize{.to = kMx, .axes = Axes::col}).col);
   }
   return std::move(g).finish();
 }
 
-Result<Graph> wgrad_graph(int64_t out, int64_t in) {
+Result<Graph> wgrad_graph(int64_t out, int64_t in, Variant v) {
   Builder g("wgrad");
   Dim T = g.dynamic("T", kMostRows);
   auto a = g.scaled_input("a", {T, out}, kMx, {.axis = Axes::col});
   auto b = g.scaled_input("b", {T, in}, kMx, {.axis = Axes::col});
-  auto main_grad = g.weights("main_grad", {kExperts, out, in}, DType::f32);
-  g.output("dw",
-           g.add(GroupedWgrad{.a = a, .b = b, .groups = ends_of(g), .accumulate = main_grad}));
+  const Shape shape{kExperts, out, in};
+  const WeightOperand main_grad =
+      v.discrete ? WeightOperand(g.weight_pointers("main_grad", shape, DType::f32))
+                 : WeightOperand(g.weights("main_grad", shape, DType::f32));
+  auto dw = g.add(GroupedWgrad{.a = a, .b = b, .groups = ends_of(g), .accumulate = main_grad});
+  g.output("dw", dw, {.discrete = v.discrete});
   return std::move(g).finish();
 }
 
-Result<Graph> dgrad_graph() {
+Result<Graph> dgrad_graph(Variant v) {
   Builder g("dgrad");
   Dim T = g.dynamic("T", kMostRows);
   auto dc = g.scaled_input("dc", {T, kInter}, kMx);
-  auto w1 = columns_of(g, "w1_t", kHidden, kInter);
+  auto w1 = weight_of(g, "w1_t", kHidden, kInter, v, Major::n);
   auto dx = g.add(GroupedGemm{.a = dc, .b = w1, .groups = ends_of(g)}).then(alpha_of(g));
   g.output("dx", dx, {.dtype = DType::bf16});
   return std::move(g).finish();

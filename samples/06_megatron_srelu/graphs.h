@@ -10,24 +10,29 @@ inline constexpr int64_t kExperts = 4;
 inline constexpr int64_t kHidden = 128;  ///< d
 inline constexpr int64_t kInter = 192;   ///< n
 
+/// How the step is run.
+struct Variant {
+  bool keep = true;       ///< d along columns is kept for the gradient of w2, not made again.
+  bool discrete = false;  ///< Weights and their gradients: one pointer an expert.
+};
+
 /// Rows and columns of a bf16 tensor in MXFP8: the step's x and dy.
 cohort::Result<cohort::Graph> quantize_graph(int64_t features);
 
-/// F1: FC1 and activation. `keep` also makes d along columns, for the gradient of w2.
-cohort::Result<cohort::Graph> fc1_graph(bool keep);
+/// F1: FC1 and activation.
+cohort::Result<cohort::Graph> fc1_graph(Variant v);
 
 /// F2: FC2, with a bias that is scaled by the routing probability.
-cohort::Result<cohort::Graph> fc2_graph();
+cohort::Result<cohort::Graph> fc2_graph(Variant v);
 
 /// What FC2's scaled bias adds: its gradient and its term of the probability's gradient.
 cohort::Result<cohort::Graph> bias_graph();
 
-/// B1: through FC2 and activation. `remake` makes d along columns from c, so that it need not be
-/// kept.
-cohort::Result<cohort::Graph> d_act_graph(bool remake);
+/// B1: through FC2 and activation. Makes d along columns from c where it is not kept.
+cohort::Result<cohort::Graph> d_act_graph(Variant v);
 
 /// B2: the gradient of a weight (out, in), added to main_grad.
-cohort::Result<cohort::Graph> wgrad_graph(int64_t out, int64_t in);
+cohort::Result<cohort::Graph> wgrad_graph(int64_t out, int64_t in, Variant v);
 
 /// B3: through FC1.
-cohort::Result<cohort::Graph> dgrad_graph();
+cohort::Result<cohort::Graph> dgrad_graph(Variant v);

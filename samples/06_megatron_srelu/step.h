@@ -5,6 +5,7 @@
 #include <cohort/compare.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -12,17 +13,22 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "host_memory.h"
 
 class Step {
  public:
+  using Bytes = std::vector<std::byte>;
+
   Step(const char* call, cohort::Result<cohort::Graph> graph, int64_t rows)
       : call_(call),
         graph_(sample::must(std::move(graph))),
         rows_{{"T", rows}},
         memory_(graph_, sample::must(cohort::make_plan(graph_, cohort::Device::cpu())),
                 cohort::Sizes(rows_)) {}
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
 
   sample::HostMemory& memory() { return memory_; }
   const sample::HostMemory& memory() const { return memory_; }
@@ -40,6 +46,16 @@ class Step {
     }
   }
 
+  /// Of discrete weights or gradients: `bytes` of memory of its own for each expert, and pointers
+  /// to them as the tensor `name`.
+  void allocate(std::string_view name, int64_t experts, int64_t bytes) {
+    auto* pointers = memory_.data<std::byte*>(name);
+    for (int64_t e = 0; e < experts; ++e) {
+      matrices_.emplace_back(static_cast<size_t>(bytes));
+      pointers[e] = matrices_.back().data();
+    }
+  }
+
   bool has(std::string_view name) const { return graph_.tensor_index(name) >= 0; }
 
   /// Bytes of a tensor and of its scales.
@@ -47,9 +63,9 @@ class Step {
     return memory_.bytes(name) + (has(name + ".scale") ? memory_.bytes(name + ".scale") : 0);
   }
 
-  /// Runs, and holds every element of every output to what the reference computes and the bound
-  /// that compare() derives: of use when another engine runs. Prints a line; false when one is
-  /// wrong.
+  /// Runs, and holds every element of every output to what compare() makes of the same inputs: the
+  /// reference's value and how far any other f32 evaluation may be off. Prints a line; false when
+  /// an element is farther off.
   bool run() {
     memory_.run();
     const cohort::Comparison c =
@@ -60,8 +76,12 @@ class Step {
       elements += c[i].elements;
       largest = std::max(largest, c[i].largest);
     }
-    std::printf("  %-22s %7lld elements, largest error %.2f of its bound\n", call_,
-                static_cast<long long>(elements), largest);
+    std::printf("  %-22s %7lld results, ", call_, static_cast<long long>(elements));
+    if (largest == 0) {
+      std::printf("all equal to the reference\n");
+    } else {
+      std::printf("at most %.2g %% of the allowed distance from the reference\n", 100 * largest);
+    }
     if (!c.good()) std::printf("%s\n", std::string(c.text()).c_str());
     return c.good();
   }
@@ -71,4 +91,5 @@ class Step {
   cohort::Graph graph_;
   cohort::Size rows_[1];
   sample::HostMemory memory_;
+  std::vector<Bytes> matrices_;  // of experts
 };

@@ -33,7 +33,11 @@ std::string reference_text(const Graph& graph, const Value& value) {
 
 std::string value_text(const Graph& graph, const Value& value) {
   std::string s = reference_text(graph, value);
-  if (value.node == kNone) s = "'" + s + "'";
+  if (value.node == kNone) {
+    s = "'" + s + "'";
+  } else {  // who builds a graph in C++ sees no numbers
+    s.append(" of ").append(graph.nodes[static_cast<size_t>(value.node)].op->name);
+  }
   s.append(" (").append(name(value.role)).append(" ");
   s.append(value.scaled ? name(value.scaled->format) : name(value.dtype));
   return s + " " + extents_text(graph, value.shape) + ")";
