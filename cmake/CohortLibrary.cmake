@@ -54,10 +54,13 @@ function(cohort_add_command)
   if(NOT sources)
     return()
   endif()
+  # Bundled graphs that samples build.
+  list(APPEND sources ${PROJECT_SOURCE_DIR}/samples/05_moe_layer/layer.cpp
+       ${PROJECT_SOURCE_DIR}/samples/06_megatron_srelu/graphs.cpp)
   find_package(CLI11 2.1 REQUIRED)
   add_executable(cohort_command ${sources})
   set_target_properties(cohort_command PROPERTIES OUTPUT_NAME cohort COHORT_NO_UBSAN ON)
-  target_include_directories(cohort_command PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(cohort_command PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
   target_link_libraries(cohort_command PRIVATE cohort_flags cohort_static CLI11::CLI11
                                                nlohmann_json::nlohmann_json)
 endfunction()

@@ -14,7 +14,7 @@ Glu swiglu() { return {.act = GluAct::swiglu, .packing = Packing::interleaved}; 
 
 // o[t] = sum over the experts e of t: weight * w2[e] swiglu(w1[e] x[t])
 Result<Graph> forward_graph(const LayerShape& s) {
-  Builder g("moe_forward");
+  Builder g("layer_forward");
   Dim T = g.dynamic("T", kMostTokens);
   Dim R = g.dynamic("R", kMostTokens * s.top_k);  // rows of the grouped buffer: T * top_k
   auto x = g.input("x", {T, s.hidden}, DType::bf16);
@@ -38,7 +38,7 @@ Result<Graph> forward_graph(const LayerShape& s) {
 // so that dw2 needs no y; and the gradient of the routing weight, <d_o, y>, is the same number as
 // <w2^T d_o, a>, a sum over n in place of d (arXiv 2512.14080).
 Result<Graph> backward_graph(const LayerShape& s) {
-  Builder g("moe_backward");
+  Builder g("layer_backward");
   Dim T = g.dynamic("T", kMostTokens);
   Dim R = g.dynamic("R", kMostTokens * s.top_k);
   auto d_o = g.input("d_o", {T, s.hidden}, DType::bf16);

@@ -1,4 +1,4 @@
-// The two graphs of a bf16 mixture-of-experts layer.
+// The two graphs of a bf16 mixture-of-experts layer. The command bundles them (`cohort sample`).
 #pragma once
 
 #include <cohort/cohort.h>

@@ -51,8 +51,8 @@ PlainStep make_data() {
   return s;
 }
 
-std::vector<StepResult> train(const PlainStep& plain, Variant variant, bool& good) {
-  Training t(plain, variant);
+std::vector<StepResult> train(const PlainStep& plain, const StepSpec& spec, bool& good) {
+  Training t(plain, spec);
   const bool forward = t.forward();
   t.print_kept();
   const bool backward = t.backward();

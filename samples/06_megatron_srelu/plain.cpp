@@ -3,8 +3,6 @@
 #include <cmath>
 #include <cstddef>
 
-#include "graphs.h"
-
 void PlainStep::run() {
   y.assign(x.size(), 0);
   dx.assign(x.size(), 0);

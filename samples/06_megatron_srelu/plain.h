@@ -4,6 +4,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "graphs.h"
+
+inline constexpr int64_t kExperts = StepSpec{}.experts;
+inline constexpr int64_t kHidden = StepSpec{}.hidden;
+inline constexpr int64_t kInter = StepSpec{}.inter;
+
 using Numbers = std::vector<double>;
 
 /// Tensors of the step, row-major. The bf16 numbers that the graphs get, as f64.

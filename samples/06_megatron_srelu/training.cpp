@@ -27,29 +27,29 @@ void fill(Step& step, const char* name, DType dtype, const Numbers& numbers) {
 // A weight (E, out, in) in MXFP8, along rows or along columns; codes and scales of each expert
 // behind a pointer, or one after the other.
 void fill_weight(Step& step, const std::string& name, const Numbers& w, int64_t out, int64_t in,
-                 bool along_columns, Variant v) {
+                 bool along_columns, bool discrete) {
   const std::vector<float> values(w.begin(), w.end());
   const std::string scale_name = name + ".scale";
   const int64_t scales = must(along_columns ? scale_bytes(ScaleLayout::tiled_128x4, in, out, 32)
                                             : scale_bytes(ScaleLayout::tiled_128x4, out, in, 32));
-  if (v.discrete) {
+  if (discrete) {
     step.allocate(name, kExperts, out * in);
     step.allocate(scale_name, kExperts, scales);
   }
   const sample::HostMemory& m = step.memory();
   for (int64_t e = 0; e < kExperts; ++e) {
     const float* from = values.data() + e * out * in;
-    auto* codes = v.discrete ? m.data<std::byte*>(name)[e] : m.data<std::byte>(name) + e * out * in;
+    auto* codes = discrete ? m.data<std::byte*>(name)[e] : m.data<std::byte>(name) + e * out * in;
     auto* scale =
-        v.discrete ? m.data<std::byte*>(scale_name)[e] : m.data<std::byte>(scale_name) + e * scales;
+        discrete ? m.data<std::byte*>(scale_name)[e] : m.data<std::byte>(scale_name) + e * scales;
     must(along_columns ? quantize_columns({}, from, out, in, {}, codes, scale)
                        : quantize_rows({}, from, out, in, codes, scale));
   }
 }
 
 // What earlier steps left in main_grad, and memory for the gradient.
-void fill_gradient(Step& step, int64_t elements, Variant v) {
-  if (!v.discrete) {
+void fill_gradient(Step& step, int64_t elements, bool discrete) {
+  if (!discrete) {
     fill(step, "main_grad", DType::f32, Numbers(static_cast<size_t>(elements), kMainGrad));
     return;
   }
@@ -62,9 +62,10 @@ void fill_gradient(Step& step, int64_t elements, Variant v) {
 }
 
 // A plain result; that of discrete gradients one expert after the other.
-std::vector<std::byte> result_bytes(const Step& step, const char* name, int64_t bytes, Variant v) {
+std::vector<std::byte> result_bytes(const Step& step, const char* name, int64_t bytes,
+                                    bool discrete) {
   const sample::HostMemory& m = step.memory();
-  if (!v.discrete || std::string_view(name) != "dw") {
+  if (!discrete || std::string_view(name) != "dw") {
     return {m.data<std::byte>(name), m.data<std::byte>(name) + bytes};
   }
   std::vector<std::byte> all;
@@ -95,7 +96,7 @@ bool within(const StepResult& result, const Numbers& wanted, int roundings, floa
 
 }  // namespace
 
-Training::Training(const PlainStep& plain, Variant variant) : plain_(plain), v_(variant) {
+Training::Training(const PlainStep& plain, const StepSpec& spec) : plain_(plain), s_(spec) {
   for (Step* s :
        {&quantize_x_, &quantize_dy_, &f1_, &f2_, &bias_, &b1_, &b2_fc2_, &b3_, &b2_fc1_}) {
     sample::copy(s->memory(), "ends", plain.ends);
@@ -107,12 +108,12 @@ bool Training::forward() {
   fill(quantize_x_, "x", DType::bf16, plain_.x);
   bool good = quantize_x_.run();
   f1_.take("x", quantize_x_, "q");
-  fill_weight(f1_, "w1", plain_.w1, kInter, kHidden, false, v_);
+  fill_weight(f1_, "w1", plain_.w1, kInter, kHidden, false, s_.discrete);
   fill(f1_, "b1", DType::bf16, plain_.b1);
   fill(f1_, "prob", DType::bf16, plain_.prob);
   good &= f1_.run();
   f2_.take("d", f1_, "d");
-  fill_weight(f2_, "w2", plain_.w2, kHidden, kInter, false, v_);
+  fill_weight(f2_, "w2", plain_.w2, kHidden, kInter, false, s_.discrete);
   fill(f2_, "b2", DType::bf16, plain_.b2);
   fill(f2_, "prob", DType::bf16, plain_.prob);
   return f2_.run() && good;
@@ -128,19 +129,19 @@ bool Training::backward() {
   b1_.take("dy", quantize_dy_, "q");
   b1_.take("c", f1_, "c");
   b1_.take("dprob_of_bias", bias_, "dprob");
-  fill_weight(b1_, "w2_t", plain_.w2, kHidden, kInter, true, v_);
+  fill_weight(b1_, "w2_t", plain_.w2, kHidden, kInter, true, s_.discrete);
   fill(b1_, "prob", DType::f32, plain_.prob);
   good &= b1_.run();
   b2_fc2_.take("a", quantize_dy_, "q_t");
-  b2_fc2_.take("b", v_.keep ? f1_ : b1_, "d_t");
-  fill_gradient(b2_fc2_, kExperts * kHidden * kInter, v_);
+  b2_fc2_.take("b", s_.keep ? f1_ : b1_, "d_t");
+  fill_gradient(b2_fc2_, kExperts * kHidden * kInter, s_.discrete);
   good &= b2_fc2_.run();
   b3_.take("dc", b1_, "dc");
-  fill_weight(b3_, "w1_t", plain_.w1, kInter, kHidden, true, v_);
+  fill_weight(b3_, "w1_t", plain_.w1, kInter, kHidden, true, s_.discrete);
   good &= b3_.run();
   b2_fc1_.take("a", b1_, "dc_t");
   b2_fc1_.take("b", quantize_x_, "q_t");
-  fill_gradient(b2_fc1_, kExperts * kInter * kHidden, v_);
+  fill_gradient(b2_fc1_, kExperts * kInter * kHidden, s_.discrete);
   return b2_fc1_.run() && good;
 }
 
@@ -149,7 +150,7 @@ std::vector<StepResult> Training::results() const {
   const auto add = [&](const char* name, const Step& step, const char* tensor, DType dtype,
                        const Numbers& like) {
     const auto bytes = static_cast<int64_t>(like.size()) * (dtype == DType::bf16 ? 2 : 4);
-    all.push_back({name, dtype, result_bytes(step, tensor, bytes, v_)});
+    all.push_back({name, dtype, result_bytes(step, tensor, bytes, s_.discrete)});
   };
   add("y", f2_, "y", DType::bf16, plain_.y);
   add("dx", b3_, "dx", DType::bf16, plain_.dx);
@@ -181,5 +182,5 @@ void Training::print_kept() const {
   std::printf("kept for the backward: x along columns %lld, c %lld, d along columns %lld bytes\n",
               static_cast<long long>(quantize_x_.bytes("q_t")),
               static_cast<long long>(f1_.bytes("c")),
-              static_cast<long long>(v_.keep ? f1_.bytes("d_t") : 0));
+              static_cast<long long>(s_.keep ? f1_.bytes("d_t") : 0));
 }

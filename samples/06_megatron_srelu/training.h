@@ -26,7 +26,7 @@ struct StepResult {
 /// What one call hands to another stands in the memory of both.
 class Training {
  public:
-  Training(const PlainStep& plain, Variant variant);
+  Training(const PlainStep& plain, const StepSpec& spec);
 
   /// False when a call's results are not those of the reference.
   bool forward();
@@ -38,14 +38,14 @@ class Training {
 
  private:
   const PlainStep& plain_;
-  Variant v_;
-  Step quantize_x_{"quantise x", quantize_graph(kHidden), kRows};
-  Step quantize_dy_{"quantise dy", quantize_graph(kHidden), kRows};
-  Step f1_{"F1 FC1, squared ReLU", fc1_graph(v_), kRows};
-  Step f2_{"F2 FC2", fc2_graph(v_), kRows};
-  Step bias_{"FC2's bias", bias_graph(), kRows};
-  Step b1_{"B1 through the ReLU", d_act_graph(v_), kRows};
-  Step b2_fc2_{"B2 gradient of w2", wgrad_graph(kHidden, kInter, v_), kRows};
-  Step b3_{"B3 gradient of x", dgrad_graph(v_), kRows};
-  Step b2_fc1_{"B2 gradient of w1", wgrad_graph(kInter, kHidden, v_), kRows};
+  StepSpec s_;
+  Step quantize_x_{"quantise x", quantize_graph(s_, kHidden), kRows};
+  Step quantize_dy_{"quantise dy", quantize_graph(s_, kHidden), kRows};
+  Step f1_{"F1 FC1, squared ReLU", fc1_graph(s_), kRows};
+  Step f2_{"F2 FC2", fc2_graph(s_), kRows};
+  Step bias_{"FC2's bias", bias_graph(s_), kRows};
+  Step b1_{"B1 through the ReLU", d_act_graph(s_), kRows};
+  Step b2_fc2_{"B2 gradient of w2", wgrad_graph(s_, kHidden, kInter), kRows};
+  Step b3_{"B3 gradient of x", dgrad_graph(s_), kRows};
+  Step b2_fc1_{"B2 gradient of w1", wgrad_graph(s_, kInter, kHidden), kRows};
 };
