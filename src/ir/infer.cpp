@@ -66,6 +66,13 @@ void Infer::want_extent(std::string_view field_name, int dimension, const Extent
   fail("E-SHAPE", field_name, dimension, w, g, std::move(message), std::move(hint));
 }
 
+void Infer::want_extent(std::string_view field_name, int dimension, const Extent& wanted,
+                        std::string_view what, const Value& wanted_of) {
+  const Value* v = operand(field_name);
+  if (v == nullptr || v->shape[dimension] == wanted) return;
+  want_extent(field_name, dimension, wanted, what, describe(wanted_of));
+}
+
 bool Infer::want_rank(std::string_view field_name, int rank, std::string_view form) {
   if (!knows(field_name)) return false;
   const Value* v = operand(field_name);

@@ -56,6 +56,9 @@ class Infer {
   /// E-SHAPE unless the operand's extent in `dimension` is `wanted`. `what`: "K", "rows", ...
   void want_extent(std::string_view field, int dimension, const Extent& wanted,
                    std::string_view what, std::string_view wanted_of);
+  /// The same, where `wanted` is an extent of a value.
+  void want_extent(std::string_view field, int dimension, const Extent& wanted,
+                   std::string_view what, const Value& wanted_of);
   /// E-RANK unless the operand has that rank. False unless it has, or is absent.
   bool want_rank(std::string_view field, int rank, std::string_view form);
   /// E-DTYPE unless the operand's type is in the list.

@@ -130,6 +130,7 @@ class Handler {
       }
       list_->push_back({d_.members.size(), 0});
       seen_ = 0;
+      same_ = 0;
       return true;
     }
     if (depth_ == 4 && list_ != nullptr) return open(Value::Kind::object);
@@ -147,17 +148,16 @@ class Handler {
   bool key(Json::string_t& k) {
     if (depth_ == 1) return top_key(k);
     if (depth_ == 3) {
-      // The known keys are few, so an item with more is refused and a search among them is short.
       Item& item = list_->back();
+      if (is_as_before(item, k)) return add_member(item);
+      // The known keys are few, so an item with more is refused and a search among them is short.
       member_ = d_.keep(k);
       if (may_be_twice(k) && d_.find(item, k) != nullptr)
         return fail("E-KEY", "one '" + clipped(k) + "'", "two");
       if (item.count >= kMaxMembers) {
         return fail("E-LIMIT", "at most " + std::to_string(kMaxMembers) + " keys", "more");
       }
-      d_.members.push_back({member_, Value{}});
-      ++item.count;
-      return true;
+      return add_member(item);
     }
     if (depth_ == 4 && nested_ != nullptr && nested_->text.empty() && !k.empty()) {
       nested_->text = d_.keep(k);
@@ -190,6 +190,26 @@ class Handler {
                    .message = std::move(message),
                    .where = path()});
     return false;
+  }
+
+  bool add_member(Item& item) {
+    d_.members.push_back({member_, Value{}});
+    ++item.count;
+    return true;
+  }
+
+  // Whether all keys up to this one are those of the item before, which has none twice. Then it is
+  // its letters that are kept: most items of a graph have the keys of their neighbours.
+  bool is_as_before(const Item& item, std::string_view k) {
+    if (item.count != same_ || list_->size() < 2) return false;
+    const Item& before = (*list_)[list_->size() - 2];
+    if (item.count >= before.count) return false;
+    const std::string_view key = d_.members[before.first + item.count].key;
+    if (!same(key, k)) return false;
+    ++same_;
+    member_ = key;
+    (void)may_be_twice(k);
+    return true;
   }
 
   // False when no key of this item so far has the length and the ends of `k`; remembers them.
@@ -287,6 +307,7 @@ class Handler {
   int32_t depth_ = 0;
   std::string top_;
   std::string_view member_;
+  size_t same_ = 0;    ///< Keys of the item that are those of the one before it.
   uint64_t seen_ = 0;  ///< A bit for each kind of key of the item, see may_be_twice.
   std::vector<Item>* list_ = nullptr;
   Value* nested_ = nullptr;  ///< Of d_.members, which does not grow while it is open.

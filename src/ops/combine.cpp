@@ -35,11 +35,11 @@ void want_weights_like(ir::Infer& c, std::string_view field) {
   const ir::Value& entries = *c.operand(field);
   if (w == nullptr || !c.want_rank("weights", entries.shape.rank, "as many as the entries")) return;
   for (int d = 0; d < entries.shape.rank; ++d) {
-    c.want_extent("weights", d, entries.shape[d], "number of entries", c.describe(entries));
+    c.want_extent("weights", d, entries.shape[d], "number of entries", entries);
   }
 }
 
-void want_tokens(ir::Infer& c, const ir::Extent& tokens, std::string_view of) {
+void want_tokens(ir::Infer& c, const ir::Extent& tokens, const ir::Value& of) {
   c.want_extent("d_out", 0, tokens, "number of tokens", of);
 }
 
@@ -64,7 +64,7 @@ void infer_d_combine(ir::Infer& c) {
   want_counted(c, "groups");
   if (!c.knows("koff")) return;  // what weights and top_k may be follows from it
   if (koff != nullptr) {
-    if (is_matrix) want_tokens(c, koff->shape[0], c.describe(*koff));
+    if (is_matrix) want_tokens(c, koff->shape[0], *koff);
     if (c.knows("top_k") && top_k != 1) {
       c.fail("E-ATTRIBUTE", "top_k", -1, "1", std::to_string(top_k),
              "koff says how many experts a token has");
@@ -77,7 +77,7 @@ void infer_d_combine(ir::Infer& c) {
   } else if (w != nullptr && c.want_rank("weights", 2, "(T, top_k)")) {
     if (is_matrix) {
       const ir::Value& d_out = *c.operand("d_out");
-      c.want_extent("weights", 0, d_out.shape[0], "number of tokens", c.describe(d_out));
+      c.want_extent("weights", 0, d_out.shape[0], "number of tokens", d_out);
     }
     if (c.knows("top_k")) {
       c.want_extent("weights", 1, {top_k, ir::kNone}, "number of experts a token", "top_k");
@@ -96,11 +96,11 @@ void infer_d_combine_weights(ir::Infer& c) {
   const bool has_entries = want_entries(c, "rev");
   if (d_out_is_matrix && y_is_matrix) {
     const ir::Value& d_out = *c.operand("d_out");
-    c.want_extent("y", 1, d_out.shape[1], "number of features", c.describe(d_out));
+    c.want_extent("y", 1, d_out.shape[1], "number of features", d_out);
   }
   const ir::Value* tokens = c.operand(c.has("koff") ? "koff" : "rev");
   if (d_out_is_matrix && tokens != nullptr && (has_entries || c.has("koff"))) {
-    want_tokens(c, tokens->shape[0], c.describe(*tokens));
+    want_tokens(c, tokens->shape[0], *tokens);
   }
   if (c.failed()) return;
   const ir::Value& rev = *c.operand("rev");

@@ -26,7 +26,7 @@ void infer(ir::Infer& c) {
   const ir::Value* a = c.operand("a");
   const ir::Value* b = c.operand("b");
   const ir::Value* groups = c.operand("groups");
-  if (a_is_matrix) c.want_extent("b", 2, a->shape[1], "K", c.describe(*a));
+  if (a_is_matrix) c.want_extent("b", 2, a->shape[1], "K", *a);
   check_operand_pair(c, "a", "b");
   if (want_counted(c, "groups") && b != nullptr) want_whole_rounds(c, *groups, *b);
   if (c.operand("gather") != nullptr) check_shifted(c, "a", "a product without gather");

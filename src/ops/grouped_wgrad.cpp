@@ -86,7 +86,7 @@ void infer(ir::Infer& c) {
   want_counted(c, "groups");
   for (const char* field : {"alpha", "global_scale_a", "global_scale_b"}) {
     if (groups == nullptr) continue;
-    c.want_extent(field, 0, groups->shape[0], "number of groups", c.describe(*groups));
+    c.want_extent(field, 0, groups->shape[0], "number of groups", *groups);
   }
   const Shape shape{groups != nullptr ? &groups->shape[0] : nullptr,
                     a_is_matrix ? &c.operand("a")->shape[1] : nullptr,

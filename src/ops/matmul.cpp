@@ -12,7 +12,7 @@ void infer(ir::Infer& c) {
   const ir::Value* a = c.operand("a");
   const ir::Value* b = c.operand("b");
   if (a_is_matrix && b_is_matrix && c.knows("b_major")) {
-    c.want_extent("b", n_major ? 0 : 1, a->shape[1], "K", c.describe(*a));
+    c.want_extent("b", n_major ? 0 : 1, a->shape[1], "K", *a);
   }
   check_operand_pair(c, "a", "b");
   if (n_major && b != nullptr && b->scaled) {

@@ -45,6 +45,7 @@ std::string_view PartNames::meaning(std::string_view name) const {
 
 // "w.7" when there is an array "w" of more than seven; "w.07" is nobody's name.
 bool PartNames::is_matrix_of(const Matrices& arrays, std::string_view name) {
+  if (arrays.empty()) return false;  // no name is hashed in vain
   const size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return false;
   const auto array = arrays.find(name.substr(0, dot));
