@@ -3,8 +3,8 @@
 # Needs Debian 12, as root or with sudo; installs what is missing; can be run again.
 #
 # usage: test.sh [STAGE...]      only these stages; without any, these, in this order:
-#   format dev clang asan
-# There are also the stages tidy, tsan and fuzz: docs/known_gaps.md says how far they were run.
+#   format dev asan tsan tidy
+# dev is g++, asan clang. There is also the stage clang, which is that compiler without sanitizers.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . cmake/packages.sh
@@ -79,9 +79,9 @@ git_or_find() {
 }
 # Unit tests, policies, compile-fail cases, consumer project, samples, snippets of the docs.
 stage_dev() { build_and_test dev; }
-# What depends on the compiler.
+# What depends on the compiler; clang with sanitizers is built and tested by asan.
 stage_clang() { build_and_test dev-clang -LE '^(policy|compile_fail|docs)$'; }
-# Unit tests and hostile input.
+# Unit tests, hostile input, and short runs of the libFuzzer targets on their corpus.
 stage_asan() {
   ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 \
     UBSAN_OPTIONS=print_stacktrace=1 \
@@ -91,16 +91,6 @@ stage_tsan() {
   TSAN_OPTIONS=halt_on_error=1 \
     build_and_test tsan -LE '^(policy|compile_fail|docs|consumer|samples)$'
 }
-# Short runs of the libFuzzer targets on their corpus.
-stage_fuzz() {
-  if build fuzz --target fuzz_graph fuzz_safetensors; then
-    passed=$((passed + 1))
-    tests fuzz -L libfuzzer
-  else
-    failed=$((failed + 1))
-    failures+=("build of fuzz")
-  fi
-}
 stage_tidy() {
   cmake --preset tidy >build-tidy.log 2>&1 || { cat build-tidy.log; return 1; }
   rm -f build-tidy.log
@@ -108,7 +98,7 @@ stage_tidy() {
 }
 
 stages=("$@")
-if [ ${#stages[@]} -eq 0 ]; then stages=(format dev clang asan); fi
+if [ ${#stages[@]} -eq 0 ]; then stages=(format dev asan tsan tidy); fi
 
 echo "== Packages"
 need_packages "${CORE_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
