@@ -29,7 +29,8 @@ std::string_view kind_name(ErrorKind kind) {
 }
 
 std::string_view kind_name(const Stop& stop) {
-  const std::string_view code = stop.problems.empty() ? "" : stop.problems.front().code;
+  const std::string code =
+      stop.problems.empty() ? std::string() : std::string(stop.problems.front().code);
   if (code == "E-FILE") return kind_name(ErrorKind::file);
   if (code == "E-MEMORY") return kind_name(ErrorKind::limit);
   if (stop.exit == kInternal) return kind_name(ErrorKind::internal);

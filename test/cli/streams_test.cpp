@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/common.h"
+#include "fixtures/sanitized.h"
 
 namespace cohort::test {
 namespace {
@@ -134,7 +135,7 @@ TEST_F(Streams, FilesThatMayNotBeTouched) {
   refused("run " + g + " --random 1 --size M=2 --outputs " + closed + "/y");
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef COHORT_SANITIZED
 // However little memory there is: success, or a message and an exit code of the table.
 TEST_F(Streams, LittleMemory) {
   const std::string g = sample("fc1_mxfp8");

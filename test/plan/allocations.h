@@ -6,20 +6,14 @@
 #include <cstdlib>
 #include <new>
 
+#include "fixtures/sanitized.h"
+
 namespace cohort::test {
 
 /// Allocations of this thread so far.
 inline thread_local int64_t allocations = 0;
 
 }  // namespace cohort::test
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define COHORT_SANITIZED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define COHORT_SANITIZED
-#endif
-#endif
 
 #ifdef COHORT_SANITIZED
 

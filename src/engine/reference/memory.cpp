@@ -36,6 +36,7 @@ const TensorView& Memory::input(int32_t value, Kind kind) const {
 }
 
 float* Memory::kept(int32_t value) const {
+  if (launch_.workspace == nullptr) return nullptr;  // nobody asked to keep it: bounds alone
   return reinterpret_cast<float*>(static_cast<std::byte*>(launch_.workspace) +
                                   offset_[static_cast<size_t>(value)]);
 }
@@ -91,7 +92,7 @@ StoredRef Memory::matrix(int32_t value) const {
   if (!v.scaled) r.dtype = DType::f32;
   r.row_stride = transposed ? 1 : r.columns;
   r.column_stride = transposed ? r.rows : 1;
-  if (v.scaled) {
+  if (v.scaled && r.data != nullptr) {
     r.scale = static_cast<std::byte*>(r.data) + Schedule::element_bytes(v, launch_.sizes);
   }
   return r;
