@@ -11,9 +11,10 @@ echo "== Configuring in build/demo"
 cmake --preset demo >build-demo.log 2>&1 || { cat build-demo.log; exit 1; }
 rm -f build-demo.log
 echo "== Building the library, the command and the sample ($jobs jobs)"
+echo "   7 minutes of processor time, so about 4 on two free cores; [step/steps] is how far it is."
 cmake --build build/demo -j "$jobs" --target sample_01_moe_fc1 cohort_command
 echo "== Running samples/01_moe_fc1"
 mkdir -p build/demo/run
 cd build/demo/run
 ../bin/sample_01_moe_fc1
-echo "== Done. Files of the run: build/demo/run; the command: build/demo/bin/cohort"
+echo "== Done after $SECONDS s. Files of the run: build/demo/run; the command: build/demo/bin/cohort"

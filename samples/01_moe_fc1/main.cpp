@@ -80,6 +80,10 @@ int main(int argc, char** argv) {
   sample::HostMemory memory(graph, plan, {{"T", kTokens}});
   fill(memory);
   memory.run();
+  std::printf(
+      "ran with %lld tokens, %lld experts (one without tokens), hidden %lld, intermediate %lld\n",
+      static_cast<long long>(kTokens), static_cast<long long>(kExperts),
+      static_cast<long long>(kHidden), static_cast<long long>(kInter));
   must(write_text(graph_path, graph.json()));
   must(write_safetensors(tensor_path, memory.tensors()));
 
@@ -98,18 +102,16 @@ int main(int argc, char** argv) {
   }
   replayed.run();
 
+  std::printf("stored the graph in %s, the tensors in %s; replayed from these files alone\n",
+              graph_path.c_str(), tensor_path.c_str());
   bool equal = again.json() == graph.json();
   for (const NamedTensor& t : memory.outputs()) {
     const auto bytes = static_cast<size_t>(memory.bytes(t.name));
     const bool same = std::memcmp(t.view.data, replayed.data(t.name), bytes) == 0;
-    std::printf("%-10s %9zu bytes  %s\n", std::string(t.name).c_str(), bytes,
+    std::printf("  %-10s %9zu bytes  %s\n", std::string(t.name).c_str(), bytes,
                 same ? "equal" : "DIFFERENT");
     equal = equal && same;
   }
-  std::printf("%lld tokens, %lld experts, hidden %lld, intermediate %lld\n",
-              static_cast<long long>(kTokens), static_cast<long long>(kExperts),
-              static_cast<long long>(kHidden), static_cast<long long>(kInter));
-  std::printf("replay from %s and %s: %s\n", graph_path.c_str(), tensor_path.c_str(),
-              equal ? "byte-equal" : "DIFFERENT");
+  std::printf("all outputs of the replay: %s\n", equal ? "byte-equal" : "DIFFERENT");
   return equal ? 0 : 1;
 }

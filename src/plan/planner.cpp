@@ -115,7 +115,7 @@ std::string explain(const Request& request, const std::vector<Candidate>& served
                   std::string(request.device.description) + ")\n";
   for (size_t i = 0; i < served.size(); ++i) {
     s += (i == 0 ? "chosen: " : "runner-up: ") + std::string(served[i].engine->name()) +
-         ", expected " + seconds_text(served[i].estimate.seconds) + " (" +
+         ", expected " + seconds_text(served[i].estimate.seconds) + " at the bound (" +
          served[i].estimate.basis + ")\n";
   }
   for (const RefusalText& r : refusals) {

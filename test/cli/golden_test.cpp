@@ -48,9 +48,10 @@ TEST_F(GoldenPlans, NoTextIsLeftOver) {
 }
 
 TEST(Golden, MasksTheMachineOnly) {
-  EXPECT_EQ("expected TIME (f64 on N CPU threads, host memory)",
-            masked("expected 42.9 ms (f64 on 16 CPU threads, host memory)"));
-  EXPECT_EQ("expected 1 s (a made-up number)", masked("expected 1 s (a made-up number)"));
+  EXPECT_EQ("expected TIME at the bound (f64 on N CPU threads, host memory)",
+            masked("expected 42.9 ms at the bound (f64 on 16 CPU threads, host memory)"));
+  EXPECT_EQ("expected 1 s at the bound (a made-up number)",
+            masked("expected 1 s at the bound (a made-up number)"));
 }
 
 }  // namespace
