@@ -178,6 +178,10 @@ class COHORT_API Plan {
 [[nodiscard]] COHORT_API Result<Plan> make_plan(const Result<Graph>& graph, const Device& device,
                                                 const PlanOptions& options = {}) noexcept;
 
+/// Whether plans can be made in this process, as make_plan would say: E-ENVIRONMENT when COHORT_ISA
+/// or COHORT_THREADS has a value that it cannot have. Both are read once.
+[[nodiscard]] COHORT_API Status check_environment() noexcept;
+
 /// Counters of the process-wide plan cache.
 struct PlanCacheStats {
   int64_t hits;      ///< Plans found.

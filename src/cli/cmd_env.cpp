@@ -1,4 +1,5 @@
 #include <cohort/numerics.h>
+#include <cohort/plan.h>
 
 #include <thread>
 
@@ -11,6 +12,8 @@ int env(const Common& common) {
   const Result<Device> current = Device::current();
   const std::string gpu =
       current ? std::string(current->description()) : std::string(current.findings()[0].message);
+  const Findings wrong = check_environment().findings();
+  const std::string variables = wrong.size() > 0 ? std::string(wrong[0].message) : "";
   if (common.json) {
     Json devices = Json::array();
     for (const char* name : kDevices) {
@@ -20,6 +23,7 @@ int env(const Common& common) {
         {"version", version()},
         {"processors", std::thread::hardware_concurrency()},
         {"isa_level", "x86-64-" + std::string(isa_level())},
+        {"variables", variables.empty() ? Json() : Json(variables)},
         {"cache_folder", nullptr},
         {"gpu", gpu},
         {"devices", devices},
@@ -31,6 +35,10 @@ int env(const Common& common) {
   std::string s = "cohort " + std::string(version()) + "\n";
   s += "processors: " + std::to_string(std::thread::hardware_concurrency()) + ", code for x86-64-" +
        std::string(isa_level()) + "\n";
+  s += "variables: " +
+       (variables.empty() ? "nothing wrong with COHORT_ISA and COHORT_THREADS"
+                          : variables + "; until then no plan is made") +
+       "\n";
   s += "GPU: " + gpu + "\n";
   s += "cache folder: none, no engine keeps files\n";
   s += "engines:\n  reference  runs on the CPU, for every device model\n";

@@ -11,11 +11,6 @@ void Claim::consume_node(const ir::Node& node) {
   }
 }
 
-void Claim::consume_everything(const Request& request) {
-  std::fill(inputs_.begin(), inputs_.end(), true);
-  for (const ir::Node& n : request.graph.nodes) consume_node(n);
-}
-
 bool Claim::has_option(std::string_view option) const {
   return std::find(options_.begin(), options_.end(), option) != options_.end();
 }

@@ -13,6 +13,7 @@
 #include <cohort/plan.h>
 
 #include "arch/arch.h"
+#include "ir/canonical.h"
 #include "ir/graph.h"
 #include "ir/parts.h"
 
@@ -33,16 +34,27 @@ struct Reason {
 };
 
 /// An engine's answer. It serves the graph when there is no reason against it and everything that
-/// the graph says was consumed: the planner turns what was not into reasons.
+/// the graph says was consumed: the planner turns what was not into reasons. Inputs and outputs are
+/// consumed key by key, by a list that stands in the engine: a key that is new to ir/canonical.h is
+/// in none of these lists, so no engine ignores it in silence.
 class Claim {
  public:
   explicit Claim(const ir::Graph& graph)
-      : inputs_(graph.inputs.size(), false), fields_(graph.fields.size(), false) {}
+      : inputs_(graph.inputs.size(), 0),
+        outputs_(graph.outputs.size(), 0),
+        fields_(graph.fields.size(), false) {}
 
   void refuse(std::string constraint, std::string wanted, std::string got) {
     reasons_.push_back({std::move(constraint), std::move(wanted), std::move(got)});
   }
-  void consume_input(int32_t input) { inputs_[static_cast<size_t>(input)] = true; }
+  /// The engine honours what stands at this key of an input, whatever it is.
+  void consume_input(int32_t input, ir::InputKey key) {
+    inputs_[static_cast<size_t>(input)] |= bit(key);
+  }
+  /// The same of an output. Key `value`: the engine writes it.
+  void consume_output(int32_t output, ir::OutputKey key) {
+    outputs_[static_cast<size_t>(output)] |= bit(key);
+  }
   /// The engine honours this field of the node, whatever its value.
   void consume_field(const ir::Node& node, int32_t field) {
     fields_[static_cast<size_t>(node.first_field) + static_cast<size_t>(field)] = true;
@@ -50,16 +62,26 @@ class Claim {
   /// All fields of a node.
   void consume_node(const ir::Node& node);
   void consume_option(std::string_view option) { options_.emplace_back(option); }
-  void consume_everything(const Request& request);
 
   [[nodiscard]] const std::vector<Reason>& reasons() const { return reasons_; }
-  [[nodiscard]] bool has_input(size_t i) const { return inputs_[i]; }
+  [[nodiscard]] bool has_input(size_t i, ir::InputKey key) const {
+    return (inputs_[i] & bit(key)) != 0;
+  }
+  [[nodiscard]] bool has_output(size_t i, ir::OutputKey key) const {
+    return (outputs_[i] & bit(key)) != 0;
+  }
   [[nodiscard]] bool has_field(size_t i) const { return fields_[i]; }
   [[nodiscard]] bool has_option(std::string_view option) const;
 
  private:
+  template <class K>
+  static constexpr uint32_t bit(K key) {
+    return uint32_t{1} << static_cast<unsigned>(key);
+  }
+
   std::vector<Reason> reasons_;
-  std::vector<bool> inputs_;
+  std::vector<uint32_t> inputs_;   // a bit a key
+  std::vector<uint32_t> outputs_;  // a bit a key
   std::vector<bool> fields_;
   std::vector<std::string> options_;
 };
@@ -70,6 +92,19 @@ struct Estimate {
   std::string basis;  ///< What it was computed from, in words.
 };
 
+/// What an engine keeps of a binding from run to run: encoded tensor maps, arrays of pointers. One
+/// execution owns it; it runs on one thread at a time.
+class Prepared {
+ public:
+  virtual ~Prepared() = default;
+};
+
+/// Memory for every tensor, and the actual sizes.
+struct Bound {
+  std::span<const TensorView> tensors;  ///< As Graph::tensors.
+  ir::SymbolSizes sizes;
+};
+
 /// Everything of one run.
 struct Launch {
   std::span<const TensorView> tensors;  ///< As Graph::tensors.
@@ -77,6 +112,9 @@ struct Launch {
   void* workspace = nullptr;
   Stream stream;
   RunOptions options;
+  /// What prepare() made of these tensors and sizes. What depends on the workspace, which only a
+  /// run knows, may be kept in it by launch().
+  Prepared* prepared = nullptr;
 };
 
 /// A graph made ready for a device. Immutable; several launches run at once.
@@ -88,6 +126,11 @@ class Executable {
   [[nodiscard]] virtual int64_t group_alignment() const { return 1; }
   /// Where every tensor must live; bind checks it.
   [[nodiscard]] virtual MemoryDevice::Type memory() const { return MemoryDevice::Type::cpu; }
+  /// Makes `kept` all that launch() needs of a binding, so that a run encodes nothing. Called when
+  /// tensors are bound, by rebind and by resize; `kept` is null, or what an earlier call made for
+  /// other tensors, also one that threw: it is filled anew, without allocating. Throws
+  /// FindingsError: what was bound before stays bound.
+  virtual void prepare(const Bound& /*bound*/, std::unique_ptr<Prepared>& /*kept*/) const {}
   /// Throws FindingsError.
   virtual void launch(const Launch& launch) const = 0;
   /// Lines for Plan::explain; no names of the graph.

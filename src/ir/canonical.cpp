@@ -20,6 +20,13 @@ constexpr std::array kVectorKeys{shape, dtype};
 constexpr std::array<std::string_view, 11> kKeyNames{
     "shape", "dtype", "format",        "layout",  "axis",     "storage",
     "major", "form",  "row_alignment", "strides", "alignment"};
+constexpr std::array kOutputKeys{OutputKey::value,   OutputKey::dtype,     OutputKey::tail,
+                                 OutputKey::strides, OutputKey::alignment, OutputKey::discrete,
+                                 OutputKey::scatter, OutputKey::slot,      OutputKey::top_k,
+                                 OutputKey::rows};
+constexpr std::array<std::string_view, 10> kOutputKeyNames{
+    "value",    "dtype",   "tail", "strides", "alignment",
+    "discrete", "scatter", "slot", "top_k",   "rows"};
 
 template <class T>
 void put_float(TextBuffer& out, T value) {
@@ -47,6 +54,14 @@ void put_string(TextBuffer& out, std::string_view text) {
 class Writer {
  public:
   Writer(const Graph& graph, Names names) : graph_(graph), names_(names == Names::written) {}
+
+  template <class T, class K>
+  std::string one(const T& item, K k) {
+    put(item, k);
+    const std::string_view text = out_.view();
+    const bool quoted = text.size() > 1 && text.front() == '"';
+    return std::string(quoted ? text.substr(1, text.size() - 2) : text);
+  }
 
   std::string write() {
     out_.put("{\n\"cohort\":");
@@ -115,11 +130,7 @@ class Writer {
   }
 
   void stride_list(const Strides& s) {
-    key("strides");
-    if (s.rank() == 0) {
-      out_.put("null");
-      return;
-    }
+    if (s.rank() == 0) return out_.put("null");
     out_.put('[');
     for (int i = 0; i < s.rank(); ++i) {
       if (i > 0) out_.put(',');
@@ -133,24 +144,23 @@ class Writer {
     name_key(in.name);
     key("role");
     word(name(v.role));
-    for (InputKey k : input_keys(v.role)) input_key(v, k);
-  }
-
-  void optional_word(InputKey k, bool present, std::string_view text) {
-    key(name(k));
-    if (present) {
-      word(text);
-    } else {
-      out_.put("null");
+    for (InputKey k : input_keys(v.role)) {
+      key(name(k));
+      put(in, k);
     }
   }
 
-  void input_key(const Value& v, InputKey k) {
+  void optional_word(bool present, std::string_view text) {
+    if (present) return word(text);
+    out_.put("null");
+  }
+
+  void put(const Input& in, InputKey k) {
+    const Value& v = graph_.values[static_cast<size_t>(in.value)];
     const bool scaled = v.scaled.has_value();
     const ScaledType s = v.scaled.value_or(ScaledType{});
     switch (k) {
       case shape:
-        key("shape");
         out_.put('[');
         for (int i = 0; i < v.shape.rank; ++i) {
           if (i > 0) out_.put(',');
@@ -159,29 +169,25 @@ class Writer {
         out_.put(']');
         break;
       case dtype:
-        return optional_word(k, true, name(v.dtype));
+        return word(name(v.dtype));
       case format:
-        return optional_word(k, scaled, name(s.format));
+        return optional_word(scaled, name(s.format));
       case layout:
-        return optional_word(k, scaled, name(s.layout));
+        return optional_word(scaled, name(s.layout));
       case axis:
-        return optional_word(k, scaled, name(s.axis));
+        return optional_word(scaled, name(s.axis));
       case storage:
-        return optional_word(k, scaled, name(s.storage));
+        return optional_word(scaled, name(s.storage));
       case major:
-        return optional_word(k, true, name(v.major));
+        return word(name(v.major));
       case form:
-        return optional_word(k, true, name(v.form));
+        return word(name(v.form));
       case row_alignment:
-        key("row_alignment");
-        out_.put_number(v.row_alignment);
-        break;
+        return out_.put_number(v.row_alignment);
       case strides:
         return stride_list(v.strides);
       case alignment:
-        key("alignment");
-        out_.put_number(v.alignment);
-        break;
+        return out_.put_number(v.alignment);
     }
   }
 
@@ -253,26 +259,36 @@ class Writer {
 
   void output(const Output& o) {
     name_key(o.name);
-    key("value");
-    reference(o.value);
-    key("dtype");
-    word(name(o.dtype));
-    key("tail");
-    word(name(o.tail));
-    stride_list(o.strides);
-    key("alignment");
-    out_.put_number(o.alignment);
-    key("discrete");
-    out_.put(o.discrete ? "true" : "false");
-    key("scatter");
-    maybe_reference(o.scatter);
-    key("slot");
-    maybe_reference(o.slot);
-    key("top_k");
-    out_.put_number(o.top_k);
-    key("rows");
-    if (!o.rows) return out_.put("null");
-    extent(*o.rows);
+    for (OutputKey k : output_keys()) {
+      key(name(k));
+      put(o, k);
+    }
+  }
+
+  void put(const Output& o, OutputKey k) {
+    switch (k) {
+      case OutputKey::value:
+        return reference(o.value);
+      case OutputKey::dtype:
+        return word(name(o.dtype));
+      case OutputKey::tail:
+        return word(name(o.tail));
+      case OutputKey::strides:
+        return stride_list(o.strides);
+      case OutputKey::alignment:
+        return out_.put_number(o.alignment);
+      case OutputKey::discrete:
+        return out_.put(o.discrete ? "true" : "false");
+      case OutputKey::scatter:
+        return maybe_reference(o.scatter);
+      case OutputKey::slot:
+        return maybe_reference(o.slot);
+      case OutputKey::top_k:
+        return out_.put_number(o.top_k);
+      case OutputKey::rows:
+        if (!o.rows) return out_.put("null");
+        extent(*o.rows);
+    }
   }
 
   const Graph& graph_;
@@ -289,6 +305,8 @@ uint64_t mix(uint64_t a, uint64_t b) {
 }  // namespace
 
 std::string_view name(InputKey k) { return kKeyNames[static_cast<size_t>(k)]; }
+std::string_view name(OutputKey k) { return kOutputKeyNames[static_cast<size_t>(k)]; }
+std::span<const OutputKey> output_keys() { return kOutputKeys; }
 
 std::span<const InputKey> input_keys(Role role) {
   switch (role) {
@@ -323,6 +341,13 @@ void append_string(std::string& out, std::string_view text) {
   TextBuffer quoted;
   put_string(quoted, text);
   out += quoted.view();
+}
+
+std::string key_text(const Graph& graph, const Input& input, InputKey key) {
+  return Writer(graph, Names::left_out).one(input, key);
+}
+std::string key_text(const Graph& graph, const Output& output, OutputKey key) {
+  return Writer(graph, Names::left_out).one(output, key);
 }
 
 std::string canonical_json(const Graph& graph, Names names) { return Writer(graph, names).write(); }

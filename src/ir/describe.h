@@ -174,10 +174,10 @@ OpRecord describe(const O& defaults) {
   using Out = typename O::Out;
   if constexpr (requires { Out::result_count; }) {
     Out::results([&]<class... H>(ResultField<H>... f) {
-      (record.results.push_back({f.name, H::role}), ...);
+      (record.results.push_back({.name = f.name, .role = H::role}), ...);
     });
   } else {
-    record.results.push_back({"", Out::role});
+    record.results.push_back({.name = "", .role = Out::role});
   }
   return record;
 }

@@ -95,11 +95,10 @@ void Infer::want_dtype(std::string_view field_name, std::initializer_list<DType>
        "wanted " + wanted + ", got " + describe(*v));
 }
 
-void Infer::want_experts(std::string_view field_name) {
+void Infer::want_experts(std::string_view field_name, const Value& x) {
   const Value* v = operand(field_name);
-  if (v == nullptr || v->shape.rank == 0 || !knows("in")) return;
+  if (v == nullptr || v->shape.rank == 0) return;
   const Extent got = v->shape[0];
-  const Value& x = in();
   const int64_t groups =
       x.groups == kNone ? 1 : graph().values[static_cast<size_t>(x.groups)].shape[0].bound;
   const int64_t experts = x.experts > 0 ? x.experts : groups;

@@ -63,8 +63,12 @@ class Infer {
   bool want_rank(std::string_view field, int rank, std::string_view form);
   /// E-DTYPE unless the operand's type is in the list.
   void want_dtype(std::string_view field, std::initializer_list<DType> allowed);
-  /// E-SHAPE unless extent 0 of the operand counts experts or groups of the piped value.
-  void want_experts(std::string_view field);
+  /// E-SHAPE unless extent 0 of the operand counts experts or groups of `rows`.
+  void want_experts(std::string_view field, const Value& rows);
+  /// The same, of the piped value.
+  void want_experts(std::string_view field) {
+    if (knows("in")) want_experts(field, in());
+  }
   /// True when the node has a finding or an operand that is not sound: it has no results.
   [[nodiscard]] bool failed() const { return failed_; }
 

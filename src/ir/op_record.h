@@ -37,6 +37,9 @@ struct FieldRecord {
 struct ResultRecord {
   const char* name = "";  ///< "" for the only one: "%3"; otherwise "%3.row".
   Role role = Role::value;
+  /// The field of an input that it is added to, if it may stand where that stands: every engine
+  /// reads an element of it before it writes that element. "": it may not.
+  const char* added_to = "";
 };
 
 /// Everything the library knows of an op.

@@ -315,31 +315,61 @@ class Reader : private ReferenceReader {
 
   void output(const Item& item) {
     begin("outputs", static_cast<int64_t>(g_.outputs.size()), "output");
-    allowed_.assign({"name", "value", "dtype", "tail", "strides", "alignment", "discrete",
-                     "scatter", "slot", "top_k", "rows"});
+    allowed_.assign({"name"});
+    for (ir::OutputKey k : ir::output_keys()) allowed_.push_back(ir::name(k));
     check_keys(item, allowed_);
     const std::string_view output_name = text(item, "name");
     if (!output_name.empty()) title_ = output_name;
-    const Value* v = member(item, "value", Kind::string, "a value");
-    const int32_t value = v == nullptr ? kNone : reference(v->text, "value", kAnyResult);
-    if (v == nullptr) r_.miss({.roles = kAnyResult, .name = {}, .may_be_input = false});
+    int32_t value = kNone;
     ir::OutputFields f;
-    const int w = word(
-        item, "dtype", [](int i) { return name(static_cast<DType>(i)); }, true);
-    if (w >= 0) f.dtype = static_cast<DType>(w);
-    f.tail = choice(item, "tail", Tail::leave, true);
-    f.strides = strides(item);
-    f.alignment = integer(item, "alignment", 16, true);
-    const Value* discrete = member(item, "discrete", Kind::flag, "true or false", true);
-    f.discrete = discrete != nullptr && discrete->integer != 0;
-    f.scatter = output_index(item, "scatter", f.broken.scatter);
-    f.slot = output_index(item, "slot", f.broken.slot);
-    f.top_k = integer(item, "top_k", 1, true);
-    if (const Value* rows = find(item, "rows"); rows != nullptr && rows->kind != Kind::null) {
-      bool faulty = false;
-      f.broken.rows = !extent("rows", *rows, f.rows.emplace(), faulty) || faulty;
-    }
+    for (ir::OutputKey k : ir::output_keys()) output_key(item, k, value, f);
     r_.add_output(output_name, value, f, {nullptr, 0});
+  }
+
+  void output_key(const Item& item, ir::OutputKey k, int32_t& value, ir::OutputFields& f) {
+    switch (k) {
+      case ir::OutputKey::value: {
+        const Value* v = member(item, "value", Kind::string, "a value");
+        if (v != nullptr) value = reference(v->text, "value", kAnyResult);
+        if (v == nullptr) r_.miss({.roles = kAnyResult, .name = {}, .may_be_input = false});
+        return;
+      }
+      case ir::OutputKey::dtype: {
+        const int w = word(
+            item, "dtype", [](int i) { return name(static_cast<DType>(i)); }, true);
+        if (w >= 0) f.dtype = static_cast<DType>(w);
+        return;
+      }
+      case ir::OutputKey::tail:
+        f.tail = choice(item, "tail", Tail::leave, true);
+        return;
+      case ir::OutputKey::strides:
+        f.strides = strides(item);
+        return;
+      case ir::OutputKey::alignment:
+        f.alignment = integer(item, "alignment", 16, true);
+        return;
+      case ir::OutputKey::discrete: {
+        const Value* flag = member(item, "discrete", Kind::flag, "true or false", true);
+        f.discrete = flag != nullptr && flag->integer != 0;
+        return;
+      }
+      case ir::OutputKey::scatter:
+        f.scatter = output_index(item, "scatter", f.broken.scatter);
+        return;
+      case ir::OutputKey::slot:
+        f.slot = output_index(item, "slot", f.broken.slot);
+        return;
+      case ir::OutputKey::top_k:
+        f.top_k = integer(item, "top_k", 1, true);
+        return;
+      case ir::OutputKey::rows: {
+        const Value* given = find(item, "rows");
+        if (given == nullptr || given->kind == Kind::null) return;
+        bool faulty = false;
+        f.broken.rows = !extent("rows", *given, f.rows.emplace(), faulty) || faulty;
+      }
+    }
   }
 
   std::unordered_map<std::string_view, int32_t> symbols_;

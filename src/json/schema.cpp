@@ -17,6 +17,7 @@ namespace {
 using ir::FieldRecord;
 using ir::InputKey;
 using ir::OpRecord;
+using ir::OutputKey;
 using FieldKind = ir::FieldValue::Kind;
 
 constexpr std::string_view kName = R"({"type":"string","minLength":1,"maxLength":256})";
@@ -91,6 +92,34 @@ std::string input_key(InputKey key, bool or_null) {
       return std::string(kStrides);
     case InputKey::alignment:
       return std::string(kAlignment);
+  }
+  return "{}";
+}
+
+std::string output_key(OutputKey key) {
+  const auto or_null = [](std::string_view schema) {
+    return "{\"anyOf\":[" + std::string(schema) + ",{\"type\":\"null\"}]}";
+  };
+  switch (key) {
+    case OutputKey::value:
+      return std::string(kReference);
+    case OutputKey::dtype:
+      return words<DType>();
+    case OutputKey::tail:
+      return words<Tail>();
+    case OutputKey::strides:
+      return std::string(kStrides);
+    case OutputKey::alignment:
+      return std::string(kAlignment);
+    case OutputKey::discrete:
+      return R"({"type":"boolean"})";
+    case OutputKey::scatter:
+    case OutputKey::slot:
+      return or_null(kReference);
+    case OutputKey::top_k:
+      return R"({"type":"integer","minimum":1})";
+    case OutputKey::rows:
+      return or_null(R"({"$ref":"#/definitions/extent"})");
   }
   return "{}";
 }
@@ -189,18 +218,9 @@ std::string make_schema() {
   for (const OpRecord* op : ir::all_ops()) nodes += (nodes.empty() ? "\n" : ",\n") + node(*op);
   Object output;
   output.property("name", kName, true);
-  output.property("value", kReference, true);
-  output.property("dtype", words<DType>(), false);
-  output.property("tail", words<Tail>(), false);
-  output.property("strides", kStrides, false);
-  output.property("alignment", kAlignment, false);
-  const std::string reference_or_null =
-      "{\"anyOf\":[" + std::string(kReference) + ",{\"type\":\"null\"}]}";
-  output.property("discrete", R"({"type":"boolean"})", false);
-  output.property("scatter", reference_or_null, false);
-  output.property("slot", reference_or_null, false);
-  output.property("top_k", R"({"type":"integer","minimum":1})", false);
-  output.property("rows", R"({"anyOf":[{"$ref":"#/definitions/extent"},{"type":"null"}]})", false);
+  for (const OutputKey key : ir::output_keys()) {
+    output.property(ir::name(key), output_key(key), key == OutputKey::value);
+  }
 
   std::string s =
       "{\n\"$schema\":\"http://json-schema.org/draft-07/schema#\",\n"

@@ -7,11 +7,7 @@ namespace {
 void infer(ir::Infer& c) {
   want_like_value(c, "c");
   if (c.failed()) return;
-  ir::Value y = c.in();
-  y.dtype = DType::f32;
-  y.accumulator = false;
-  y.groups = groups_with(c, "c");
-  c.result(0, y);
+  same_type(c, grouped(c, {"c"}));
 }
 
 void map(const ir::Panel& p) {

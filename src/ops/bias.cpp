@@ -5,10 +5,13 @@ namespace cohort::ops {
 namespace {
 
 void infer(ir::Infer& c) {
-  c.want_experts("by");
-  if (c.knows("in")) c.want_extent("by", 1, c.in().shape[1], "feature count", "the value");
+  if (!c.knows("in")) return;
+  const ir::Value y = grouped(c, {"scaled_by"});
+  // Factors that are not sound may be those that would bring the groups.
+  if (y.groups != ir::kNone || c.knows("scaled_by")) c.want_experts("by", y);
+  c.want_extent("by", 1, y.shape[1], "feature count", "the value");
   want_row_vector(c, "scaled_by");
-  same_as_input(c);
+  same_type(c, y);
 }
 
 void map(const ir::Panel& p) {

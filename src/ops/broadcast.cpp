@@ -12,25 +12,6 @@ const ir::Value& value(const ir::Infer& c, int32_t number) {
   return c.graph().values[static_cast<size_t>(number)];
 }
 
-// The piped value as f32, with the groups and experts of the first operand that has groups.
-ir::Value joined(ir::Infer& c, std::initializer_list<std::string_view> fields) {
-  ir::Value y = c.in();
-  y.dtype = DType::f32;
-  y.accumulator = false;
-  for (std::string_view field : fields) {
-    const ir::Value* v = c.operand(field);
-    if (v == nullptr || v->role != Role::value || v->groups == ir::kNone) continue;
-    if (y.groups == ir::kNone) {
-      y.groups = v->groups;
-      y.experts = v->experts;
-    } else if (y.groups != v->groups) {
-      c.fail("E-GROUPS", field, -1, c.describe(value(c, y.groups)), c.describe(value(c, v->groups)),
-             "the rows of " + c.describe(*v) + " belong to other groups");
-    }
-  }
-  return y;
-}
-
 // One number or row an expert or group; one for all is good too.
 void check_experts(ir::Infer& c, std::string_view field, const ir::Value& v, const ir::Value& y) {
   const int64_t groups = y.groups == ir::kNone ? 1 : value(c, y.groups).shape[0].bound;
@@ -62,6 +43,7 @@ void check(ir::Infer& c, std::string_view field, const ir::Value* piped, bool ex
     case Role::value:
       c.want_extent(field, 0, y.shape[0], "row count", "the value");
       c.want_extent(field, 1, y.shape[1], "feature count", "the value");
+      want_groups(c, field, y.groups);
       return;
     case Role::row_vec:
       want_row_vector(c, field, y.groups);
@@ -84,10 +66,10 @@ void infer_elementwise(ir::Infer& c, std::initializer_list<std::string_view> fie
     for (std::string_view field : fields) check(c, field, nullptr, false);
     return;
   }
-  const ir::Value y = joined(c, fields);
+  const ir::Value y = grouped(c, fields);
   const bool experts_known = y.groups != ir::kNone || c.knows(fields);
   for (std::string_view field : fields) check(c, field, &y, experts_known);
-  if (!c.failed()) c.result(0, y);
+  same_type(c, y);
 }
 
 Broadcast broadcast(const ir::Panel& p, size_t index) {

@@ -10,7 +10,7 @@ namespace {
 void infer(ir::Infer& c) {
   want_row_vector(c, "scaled_by");
   if (c.failed()) return;
-  const ir::Value& x = c.in();
+  const ir::Value x = grouped(c, {"scaled_by"});
   const ir::Extent groups = x.groups == ir::kNone
                                 ? ir::Extent{1}
                                 : c.graph().values[static_cast<size_t>(x.groups)].shape[0];

@@ -38,13 +38,13 @@ void infer(ir::Infer& c) {
   want_glu_parameters(c);
   want_prob(c);
   if (c.failed()) return;
-  const ir::Value& x = c.in();
+  const ir::Value x = gradient_rows(c);
   ir::Value y;
   y.shape = x.shape;
-  y.groups = groups_with(c, "c");
+  y.groups = x.groups;
   y.experts = x.experts;
   c.result(2, y);
-  c.result(1, row_sum_type(c, y.groups));
+  c.result(1, row_sum_type(y));
   y.shape[1] = c.operand("c")->shape[1];
   c.result(0, y);
 }
@@ -115,6 +115,7 @@ ir::OpRecord d_glu() {
       ir::describe(DGlu{.c = ir::any<Value>(), .act = GluAct::swiglu, .packing = Packing::split});
   r.infer = infer;
   r.reference = {.kind = ir::Reference::Kind::map, .map = map, .bound = bound};
+  r.results[1].added_to = "dprob_add";
   r.device_functor = "DGlu";
   r.formula =
       "d_up = y * prob * G * s; d_gate = y * prob * (U + beta) * s * (1 + alpha * G * (1 - s)); "

@@ -23,13 +23,13 @@ void infer(ir::Infer& c) {
   want_like_value(c, "c");
   want_prob(c);
   if (c.failed()) return;
-  const ir::Value& x = c.in();
+  const ir::Value x = gradient_rows(c);
   ir::Value y;
   y.shape = x.shape;
-  y.groups = groups_with(c, "c");
+  y.groups = x.groups;
   y.experts = x.experts;
   c.result(0, y);
-  c.result(1, row_sum_type(c, y.groups));
+  c.result(1, row_sum_type(y));
   c.result(2, y);
 }
 
@@ -133,6 +133,7 @@ ir::OpRecord d_relu_squared() {
   ir::OpRecord r = ir::describe(DReluSquared{.c = ir::any<Value>()});
   r.infer = infer;
   r.reference = {.kind = ir::Reference::Kind::map, .map = map, .bound = bound};
+  r.results[1].added_to = "dprob_add";
   r.device_functor = "DReluSquared";
   r.formula = "d = 2 * relu(a) * g * prob; dprob = sum_n relu(a)^2 * g; d_srelu = relu(a)^2 * prob";
   range(r, "clamp", std::numeric_limits<float>::min(), std::numeric_limits<float>::max());

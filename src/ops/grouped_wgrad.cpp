@@ -105,6 +105,7 @@ ir::OpRecord grouped_wgrad() {
   ir::OpRecord r = ir::describe(
       GroupedWgrad{.a = ir::any<Tensor>(), .b = ir::any<Tensor>(), .groups = ir::any<Groups>()});
   r.infer = infer;
+  r.results[0].added_to = "accumulate";
   r.reference.kind = ir::Reference::Kind::wgrad;
   r.formula = "dw[g][i,j] = alpha[g] * sum over rows m of g of a[m,i] * b[m,j]";
   document(r, {{"a", "(T, I), or (S, I) with gather_a; blocks of scales run along tokens"},

@@ -6,7 +6,7 @@ namespace {
 
 void infer(ir::Infer& c) {
   want_row_vector(c, "by");
-  same_as_input(c);
+  if (!c.failed()) same_type(c, grouped(c, {"by"}));
 }
 
 void map(const ir::Panel& p) {

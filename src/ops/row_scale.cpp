@@ -7,7 +7,7 @@ namespace {
 void infer(ir::Infer& c) {
   want_accumulator(c);
   want_row_vector(c, "by");
-  if (!c.failed()) c.result(0, c.in());
+  if (!c.failed()) c.result(0, grouped(c, {"by"}));
 }
 
 void map(const ir::Panel& p) {

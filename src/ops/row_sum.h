@@ -5,10 +5,15 @@
 
 namespace cohort::ops {
 
+/// The piped value of a backward, with the groups of the rows of all its results.
+inline ir::Value gradient_rows(const ir::Infer& c) {
+  return grouped(c, {"c", "prob", "dprob_add"});
+}
+
 /// prob and dprob_add: one number a row each, of the rows that dprob has.
 inline void want_prob(ir::Infer& c) {
   if (!c.knows("in")) return;
-  const int32_t groups = c.knows("c") ? groups_with(c, "c") : c.in().groups;
+  const int32_t groups = gradient_rows(c).groups;
   want_row_vector(c, "prob", groups);
   const ir::Value* add = c.operand("dprob_add");
   if (add == nullptr) return;
@@ -18,11 +23,12 @@ inline void want_prob(ir::Infer& c) {
   want_row_vector(c, "dprob_add", groups);
 }
 
-/// The type of dprob.
-inline ir::Value row_sum_type(const ir::Infer& c, int32_t groups) {
+/// The type of dprob: a number for each row of the other results.
+inline ir::Value row_sum_type(const ir::Value& rows) {
   ir::Value v;
-  v.shape = {c.in().shape[0]};
-  v.groups = groups;
+  v.shape = {rows.shape[0]};
+  v.groups = rows.groups;
+  v.experts = rows.experts;
   return v;
 }
 

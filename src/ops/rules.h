@@ -37,13 +37,16 @@ inline std::string number_text(float x) {
   return s;
 }
 
-/// The result of an elementwise op without findings: the piped value's type as unrounded f32.
-inline void same_as_input(ir::Infer& infer) {
+/// The result of an elementwise op without findings: type `v` as unrounded f32.
+inline void same_type(ir::Infer& infer, ir::Value v) {
   if (infer.failed()) return;
-  ir::Value v = infer.in();
   v.dtype = DType::f32;
   v.accumulator = false;
   infer.result(0, v);
+}
+/// The same, of the piped value's type.
+inline void same_as_input(ir::Infer& infer) {
+  if (!infer.failed()) same_type(infer, infer.in());
 }
 
 /// E-GROUPS when the rows of an operand belong to other groups than `groups`, those of the value.
@@ -72,10 +75,18 @@ inline void want_like_value(ir::Infer& infer, std::string_view field) {
   if (infer.knows("in")) want_matrix(infer, field, infer.in().shape[1], "the value");
 }
 
-/// The groups of the piped value, or of a matrix operand when that has none.
-inline int32_t groups_with(const ir::Infer& infer, std::string_view field) {
-  const int32_t groups = infer.in().groups;
-  return groups == ir::kNone ? infer.operand(field)->groups : groups;
+/// The piped value with the groups of its rows: rows without groups take those of the first of
+/// these operands whose rows have some, a matrix or a computed row vector. Only with a sound piped
+/// value.
+inline ir::Value grouped(const ir::Infer& infer, std::initializer_list<std::string_view> fields) {
+  ir::Value y = infer.in();
+  for (std::string_view field : fields) {
+    const ir::Value* v = infer.operand(field);
+    if (v == nullptr || y.groups != ir::kNone) continue;
+    y.groups = v->groups;
+    if (v->groups != ir::kNone) y.experts = v->experts;
+  }
+  return y;
 }
 
 /// What a row operand must be: one number a row of the piped value. Stored ones have no groups of
@@ -86,7 +97,7 @@ inline void want_row_vector(ir::Infer& infer, std::string_view field, int32_t gr
   want_groups(infer, field, groups);
 }
 
-/// The same, with the groups of the piped value.
+/// The same for the only row operand: a value without groups takes its groups.
 inline void want_row_vector(ir::Infer& infer, std::string_view field) {
   if (infer.knows("in")) want_row_vector(infer, field, infer.in().groups);
 }

@@ -124,16 +124,18 @@ void check_view(const ExecutionData& x, const Binding& binding, int32_t index,
 
 namespace {
 
-// An output may stand where the input stands that it is accumulated onto.
+// An output may stand where the input stands that its op adds it to: nobody else may read that, and
+// each element must go where it was read.
 bool may_share(const ir::Graph& g, size_t output, size_t input) {
   const ir::TensorPart& to = g.tensors[output];
   const ir::TensorPart& from = g.tensors[input];
   if (from.is_output || to.kind != ir::TensorPart::Kind::data || from.kind != to.kind) return false;
+  if (g.outputs[static_cast<size_t>(to.index)].scatter != ir::kNone) return false;
   const ir::Value& v = ir::part_value(g, to);
-  if (v.node == ir::kNone) return false;
+  if (v.node == ir::kNone || ir::part_value(g, from).uses != 1) return false;
   const ir::Node& n = g.nodes[static_cast<size_t>(v.node)];
-  if (n.op->field_index("accumulate") < 0) return false;
-  return g.operand(n, "accumulate") == g.inputs[static_cast<size_t>(from.index)].value;
+  const std::string_view field = n.op->results[static_cast<size_t>(v.port)].added_to;
+  return !field.empty() && g.operand(n, field) == g.inputs[static_cast<size_t>(from.index)].value;
 }
 
 bool same_place(const TensorInfo& a, const TensorView& at, const TensorInfo& b,
@@ -217,6 +219,7 @@ ExecutionData* bind(const PlanData& plan, const ir::Graph& graph, Sizes sizes,
   if (!d.empty()) throw base::FindingsError{d.take(ErrorKind::mismatch)};
   bound.workspace_bytes = plan.executable->workspace_bytes(bound.sizes);
   x->next = bound;
+  x->prepare_first();
   return x.release();
 }
 

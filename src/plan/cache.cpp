@@ -119,12 +119,14 @@ Cache& cache() {
 }
 
 // What the environment and the caller ask for is said to be wrong, never ignored.
-void check_options(const PlanOptions& options) {
+void want_environment() {
   const std::string& fault = base::options().fault;
-  if (!fault.empty()) {
-    throw base::FindingsError{base::make_findings(
-        ErrorKind::environment, {.code = "E-ENVIRONMENT", .op = "make_plan", .message = fault})};
-  }
+  if (fault.empty()) return;
+  throw base::FindingsError{base::make_findings(
+      ErrorKind::environment, {.code = "E-ENVIRONMENT", .op = "make_plan", .message = fault})};
+}
+
+void check_options(const PlanOptions& options) {
   base::Diagnostics d;
   const auto want = [&](const char* field, int64_t got, int64_t least) {
     if (got >= least) return;
@@ -141,6 +143,7 @@ void check_options(const PlanOptions& options) {
 }
 
 PlanData* find_or_make(const ir::Graph& graph, int32_t device, const PlanOptions& options) {
+  want_environment();
   check_options(options);
   const CacheKey key(graph, device, options);
   if (PlanData* hit = cache().find(key, graph)) {
@@ -173,6 +176,13 @@ PlanData* cached_plan(const ir::Graph& graph, int32_t device, const PlanOptions&
 }  // namespace cohort::plan
 
 namespace cohort {
+
+Status check_environment() noexcept {
+  return base::guarded("looking at the environment", []() -> Status {
+    plan::want_environment();
+    return {};
+  });
+}
 
 PlanCacheStats plan_cache_stats() noexcept { return plan::cache().stats(); }
 void clear_plan_cache() noexcept { plan::cache().clear(); }

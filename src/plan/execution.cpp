@@ -70,7 +70,8 @@ Status Execution::run(void* workspace, Stream stream, const RunOptions& options)
           "E-ALIGNMENT", "workspace", "data", "a multiple of 256 bytes",
           std::to_string(reinterpret_cast<uintptr_t>(workspace) % 256) + " bytes past one");
     }
-    data_->plan->executable->launch({x.views, x.sizes, workspace, stream, options});
+    data_->plan->executable->launch(
+        {x.views, x.sizes, workspace, stream, options, data_->prepared.get()});
     return {};
   });
 }
@@ -107,6 +108,8 @@ Status Execution::rebind(int32_t index, void* data) noexcept {
     plan::check_view(*data_, x, index, d);
     if (d.empty()) plan::check_together(*data_, x, d);
     if (!d.empty()) return d.take(ErrorKind::mismatch);
+    data_->prepare_next(x);
+    std::swap(data_->prepared, data_->prepared_next);
     swapped.keep();
     return {};
   });
@@ -154,6 +157,8 @@ Status Execution::resize(Sizes sizes) noexcept {
     if (d.empty()) plan::check_together(*data_, x, d);
     if (!d.empty()) return d.take(ErrorKind::mismatch);
     x.workspace_bytes = data_->plan->executable->workspace_bytes(x.sizes);
+    data_->prepare_next(x);
+    std::swap(data_->prepared, data_->prepared_next);
     std::swap(data_->bound, x);
     return {};
   });

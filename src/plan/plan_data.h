@@ -72,11 +72,29 @@ class ExecutionData {
  public:
   ExecutionData(const PlanData* plan_data, const ir::Graph* named)
       : plan(plan_data), graph(named) {}
+  /// Another execution on the same memory. The engine prepares for it anew: throws FindingsError.
+  ExecutionData(const ExecutionData& other)
+      : plan(other.plan), graph(other.graph), bound(other.bound), next(other.next) {
+    prepare_first();
+  }
+  ExecutionData& operator=(const ExecutionData&) = delete;
 
   PlanRef plan;
   ir::GraphRef graph;  ///< Gives the names.
   Binding bound;
   Binding next;  ///< As large: other sizes are tried here, so that a wrong one changes nothing.
+  std::unique_ptr<engine::Prepared> prepared;       ///< Of `bound`, by the engine; may be null.
+  std::unique_ptr<engine::Prepared> prepared_next;  ///< As large: what is prepared anew.
+
+  /// Both, of `bound`, so that nothing is allocated later.
+  void prepare_first() {
+    plan->executable->prepare({bound.views, bound.sizes}, prepared);
+    if (prepared) prepare_next(bound);
+  }
+  /// Of `binding`; in force once `prepared` and `prepared_next` have changed places.
+  void prepare_next(const Binding& binding) {
+    plan->executable->prepare({binding.views, binding.sizes}, prepared_next);
+  }
 };
 
 /// Makes a plan. Throws FindingsError when no engine serves the graph. Returned with one reference.

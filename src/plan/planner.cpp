@@ -7,8 +7,8 @@
 
 #include "base/checked.h"
 #include "base/diagnostics.h"
-#include "ir/op_record.h"
 #include "plan/plan_data.h"
+#include "plan/unconsumed.h"
 
 namespace cohort::plan {
 
@@ -18,28 +18,6 @@ using engine::Claim;
 using engine::Engine;
 using engine::Reason;
 using engine::Request;
-
-bool is_default(const ir::FieldRecord& record, const ir::FieldValue& value) {
-  return !record.must_give && value == record.initial;
-}
-
-// Every declared input and every attribute that is not at its default must be consumed.
-void add_unconsumed(const Request& request, const Claim& claim, std::vector<Reason>& reasons) {
-  const ir::Graph& g = request.graph;
-  for (size_t i = 0; i < g.inputs.size(); ++i) {
-    if (!claim.has_input(i)) {
-      reasons.push_back({"input " + std::to_string(i), "consumed", "not consumed"});
-    }
-  }
-  for (const ir::Node& n : g.nodes) {
-    for (size_t f = 0; f < n.op->fields.size(); ++f) {
-      const size_t at = static_cast<size_t>(n.first_field) + f;
-      if (claim.has_field(at) || is_default(n.op->fields[f], g.fields[at])) continue;
-      reasons.push_back({std::string(n.op->name) + "." + n.op->fields[f].name, "its default",
-                         "a value that the engine does not consume"});
-    }
-  }
-}
 
 void add_options(const Request& request, const Claim& claim, std::vector<Reason>& reasons) {
   const PlanOptions& o = request.options;
@@ -72,7 +50,7 @@ std::vector<Reason> ask(const Engine& engine, const Request& request) {
   }
   // What is not consumed only matters for an engine that would otherwise serve.
   if (reasons.empty()) {
-    add_unconsumed(request, claim, reasons);
+    add_unconsumed(request.graph, claim, reasons);
     add_options(request, claim, reasons);
   }
   return reasons;

@@ -107,6 +107,8 @@ TEST_F(Commands, EnvSaysWhatThereIs) {
   EXPECT_EQ(j["devices"].size(), 5u);
   const Said s = cohort("env");
   EXPECT_NE(s.out.find("reference"), std::string::npos);
+  EXPECT_TRUE(j["variables"].is_null());
+  EXPECT_NE(s.out.find("nothing wrong with COHORT_ISA and COHORT_THREADS"), std::string::npos);
 }
 
 TEST_F(Commands, HelpAndVersion) {

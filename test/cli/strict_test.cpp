@@ -48,6 +48,12 @@ TEST_F(Strict, EnvironmentVariables) {
   const Said both = plan("COHORT_ISA=v9 COHORT_THREADS=0");
   EXPECT_NE(both.err.find("COHORT_ISA"), std::string::npos);
   EXPECT_NE(both.err.find("COHORT_THREADS"), std::string::npos);
+  const Said env = shell("COHORT_ISA=v9 COHORT_THREADS=0 " COHORT_COMMAND " env");
+  EXPECT_EQ(env.exit, 0) << "it was asked, and says";
+  EXPECT_NE(env.out.find("COHORT_ISA: wanted v1, v3 or v4, got v9"), std::string::npos) << env.out;
+  EXPECT_NE(env.out.find("COHORT_THREADS: wanted 1 .. 4096, got 0"), std::string::npos) << env.out;
+  const Said json = shell("COHORT_ISA=v9 " COHORT_COMMAND " env --json");
+  EXPECT_NE(json.out.find("\"variables\": \"COHORT_ISA: wanted"), std::string::npos) << json.out;
   EXPECT_EQ(plan("COHORT_THREADS=2 COHORT_ISA=v1").exit, 0);
   EXPECT_EQ(plan("COHORT_THREADS= COHORT_ISA=").exit, 0);
 }

@@ -114,6 +114,90 @@ TEST(RowGroups, OtherGroupsAreRefused) {
   }
 }
 
+// A value without groups takes those of the row vector, as it takes those of a matrix: a row that
+// no group owns has no number to be multiplied with.
+const Use kUngrouped[] = {
+    {"row_gate", "by",
+     [](TwoGroups& t, bool) -> Handle { return t.of_none.then(RowGate{.by = t.dprob}); }},
+    {"row_scale", "by",
+     [](TwoGroups& t, bool) -> Handle {
+       const Value y = t.g.add(Matmul{.a = t.g.input("p", {kRows, kN}, DType::f32),
+                                      .b = t.g.input("w", {kN, kN}, DType::f32)});
+       return y.then(RowScale{.by = t.dprob});
+     }},
+    {"bias", "scaled_by",
+     [](TwoGroups& t, bool) -> Handle {
+       return t.of_none.then(Bias{.by = t.g.group_matrix("m", {2, kN}), .scaled_by = t.dprob});
+     }},
+    {"d_glu", "prob",
+     [](TwoGroups& t, bool) -> Handle {
+       DGlu op = glu_backward(t.g.add(Load{.x = t.g.input("saved", {kRows, 2 * kN}, DType::f32)}));
+       op.prob = t.dprob;
+       return t.of_none.then(op);
+     }},
+    {"d_relu_squared", "dprob_add",
+     [](TwoGroups& t, bool) -> Handle {
+       return t.of_none.then(DReluSquared{.c = t.of_none, .dprob_add = RowTerm(t.dprob)}).dprob;
+     }},
+    {"binary", "by",
+     [](TwoGroups& t, bool) -> Handle {
+       return t.of_none.then(Binary{.mode = BinaryMode::mul, .by = t.dprob});
+     }},
+    {"compare", "by",
+     [](TwoGroups& t, bool) -> Handle {
+       return t.of_none.then(Compare{.mode = CompareMode::lt, .by = t.dprob});
+     }},
+    {"select", "if_false",
+     [](TwoGroups& t, bool) -> Handle {
+       return t.of_none.then(Select{.if_true = 1.0, .if_false = t.dprob});
+     }},
+};
+
+// No group owns row 5: what an output holds there stays, and the other rows are written.
+TEST(RowGroups, AValueWithoutGroupsTakesThem) {
+  for (const Use& use : kUngrouped) {
+    SCOPED_TRACE(std::string(use.op) + "." + use.field);
+    TwoGroups t;
+    t.g.output("out", use.make(t, true));
+    Bench b(finish(t.g));
+    for (int32_t i = 0; i < b.graph.tensor_count(); ++i) {
+      const std::string name(b.graph.tensor_name(i));
+      const TensorInfo info = b.plan.tensor(i);
+      if (info.is_output || info.dtype != DType::f32) continue;
+      b.tensors.set(name, std::vector<float>(static_cast<size_t>(info.bytes) / sizeof(float), 1));
+    }
+    b.tensors.set<int32_t>("a", {2, 5});
+    b.tensors.set<int32_t>("b", {0, 1, 2});
+    b.run_well();
+    const auto out = b.tensors.values<float>("out");
+    const size_t width = out.size() / kRows;
+    std::vector<float> untouched(1);
+    std::memset(untouched.data(), kPoison, sizeof(float));
+    for (size_t r = 0; r < kRows; ++r) {
+      for (size_t n = 0; n < width; ++n) {
+        const bool same = std::memcmp(&out[r * width + n], untouched.data(), sizeof(float)) == 0;
+        EXPECT_EQ(same, r == 5) << "row " << r;
+      }
+    }
+  }
+}
+
+// Groups may be more than experts: what follows still knows how many there are.
+TEST(RowGroups, ExpertsComeWithThem) {
+  Builder g("experts");
+  const Groups groups = g.groups("ends", 4, GroupForm::ends);
+  const Value y = g.add(GroupedGemm{.a = g.input("x", {kRows, kN}, DType::f32),
+                                    .b = g.weights("w", {2, kN, kN}, DType::f32),
+                                    .groups = groups});
+  const RowVec dprob = y.then(DReluSquared{.c = y}).dprob;
+  const Value z = g.add(Load{.x = g.input("z", {kRows, kN}, DType::f32)});
+  g.output("out", z.then(RowGate{.by = dprob}).then(Bias{.by = g.group_matrix("m", {2, kN})}));
+  g.output("sums", z.then(DBias{.scaled_by = dprob}));
+  const Graph graph = finish(g);
+  const Plan plan = *make_plan(graph, Device::cpu());
+  EXPECT_EQ(plan.tensor(graph.tensor_index("sums")).shape[0], 4) << "a row a group";
+}
+
 TEST(RowGroups, TheSameGroupsAreNot) {
   for (const Use& use : kUses) {
     SCOPED_TRACE(std::string(use.op) + "." + use.field);

@@ -32,7 +32,8 @@ Graph gated(const Glu& op) {
 
 // Knows activation and packing, and no parameter.
 void knows_plain_glu(const Request& r, Claim& c) {
-  for (size_t i = 0; i < r.graph.inputs.size(); ++i) c.consume_input(static_cast<int32_t>(i));
+  consume_inputs(r, c);
+  consume_outputs(r, c);
   for (const ir::Node& n : r.graph.nodes) {
     for (const char* field : {"x", "act", "packing"}) {
       const int f = n.op->field_index(field);
@@ -53,7 +54,7 @@ TEST(ActivationEngines, ALimitThatIsNotConsumedIsADecline) {
 
 // Adds with atomics: what is summed over rows or features is not deterministic.
 void adds_with_atomics(const Request& r, Claim& claim) {
-  claim.consume_everything(r);
+  consume_everything(r, claim);
   if (!r.options.deterministic) return;
   claim.consume_option("deterministic");
   for (const ir::Node& n : r.graph.nodes) {

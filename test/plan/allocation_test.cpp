@@ -80,6 +80,18 @@ TEST_F(NoAllocation, AnotherT) {
   }
 }
 
+// What an engine keeps of a binding has its memory since bind.
+TEST_F(NoAllocation, PreparedAnew) {
+  engine_.calls->prepares = true;
+  Execution e = bind(empty_plan());
+  const int32_t x = bench_.graph.tensor_index("x");
+  void* const data = bench_.tensors.data<float>("x");
+  EXPECT_EQ(0, counted([&] { return static_cast<bool>(e.rebind(x, data)); }));
+  EXPECT_EQ(0, counted([&] { return static_cast<bool>(e.resize({{"T", 39}})); }));
+  EXPECT_EQ(0, counted([&] { return static_cast<bool>(e.resize({{"T", 40}})); }));
+  EXPECT_EQ(engine_.calls->prepared, 5);
+}
+
 TEST_F(NoAllocation, CopyOfAPlanAndKeyOfAGraph) {
   const Key key = bench_.graph.key();
   EXPECT_EQ(0, counted([&] {

@@ -46,19 +46,21 @@ class Refusers {
     erratum.known_errata = {{"old-library-7", "9.10 and before", "9.11", "9.10.2",
                              [](const Request& r) { return r.graph.nodes.size() == 3; }}};
     attribute.answer = [](const Request& r, Claim& c) {
-      for (size_t i = 0; i < r.graph.inputs.size(); ++i) c.consume_input(static_cast<int32_t>(i));
+      consume_inputs(r, c);
+      consume_outputs(r, c);
       for (const ir::Node& n : r.graph.nodes) {
         if (n.op->name != std::string_view("relu_squared")) c.consume_node(n);
       }
     };
     input.answer = [](const Request& r, Claim& c) {
-      c.consume_input(0);
-      for (const ir::Node& n : r.graph.nodes) c.consume_node(n);
+      consume_input(r, c, 0);
+      consume_outputs(r, c);
+      consume_nodes(r, c);
     };
     broken.failure = "the compiler ran out of registers";
     hungry.workspace = 4096;
     hungry.answer = modest.answer = [](const Request& r, Claim& c) {
-      c.consume_everything(r);
+      consume_everything(r, c);
       c.consume_option("workspace_limit");
     };
     broken.answer = hungry.answer;

@@ -115,8 +115,9 @@ TEST(Planner, FailureInBuildFallsBack) {
 void consume_but(const Request& r, Claim& c, std::string_view op, std::string_view field) {
   for (size_t i = 0; i < r.graph.inputs.size(); ++i) {
     if (field.empty() && r.graph.inputs[i].name == op) continue;
-    c.consume_input(static_cast<int32_t>(i));
+    consume_input(r, c, i);
   }
+  consume_outputs(r, c);
   for (const ir::Node& n : r.graph.nodes) {
     for (size_t f = 0; f < n.op->fields.size(); ++f) {
       if (n.op->name == op && n.op->fields[f].name == field) continue;
@@ -161,7 +162,7 @@ TEST(Planner, OptionsAreConsumedOrDeclined) {
     EXPECT_EQ(std::string("option ") + names[i], p.findings()[0].field);
     FakeEngine listens("listens");
     listens.answer = [&](const Request& r, Claim& c) {
-      c.consume_everything(r);
+      consume_everything(r, c);
       c.consume_option(names[i]);
     };
     EXPECT_TRUE(plan_with({&listens}, all[i])) << names[i];
@@ -177,7 +178,7 @@ TEST(Planner, WorkspaceLimitIsHeld) {
   modest.workspace = 1024;
   for (FakeEngine* e : {&hungry, &modest}) {
     e->answer = [](const Request& r, Claim& c) {
-      c.consume_everything(r);
+      consume_everything(r, c);
       c.consume_option("workspace_limit");
     };
   }

@@ -25,7 +25,7 @@ Result<Plan> plan_on(const std::vector<const engine::Engine*>& engines, const Gr
 
 // Takes UE8M0 block scales and e4m3 elements, as one kernel is built for.
 void wants_e8m0_and_e4m3(const Request& request, Claim& claim) {
-  claim.consume_everything(request);
+  consume_everything(request, claim);
   for (const ir::Input& i : request.graph.inputs) {
     const ir::Value& v = request.graph.values[static_cast<size_t>(i.value)];
     if (!v.scaled) continue;
@@ -92,9 +92,10 @@ TEST(UserCases, AnOutputScaleThatIsNotConsumedIsADecline) {
   FakeEngine deaf("deaf");
   deaf.answer = [](const Request& request, Claim& claim) {
     for (size_t i = 0; i < request.graph.inputs.size(); ++i) {
-      if (request.graph.inputs[i].name != "s") claim.consume_input(static_cast<int32_t>(i));
+      if (request.graph.inputs[i].name != "s") consume_input(request, claim, i);
     }
-    for (const ir::Node& n : request.graph.nodes) claim.consume_node(n);
+    consume_outputs(request, claim);
+    consume_nodes(request, claim);
   };
   const auto declined = plan_on({&deaf}, graph);
   ASSERT_FALSE(declined);
@@ -146,7 +147,7 @@ TEST(UserCases, RowsAnExpertAreThoseOfTheWholeLayer) {
   int64_t told = -1;
   FakeEngine engine("told");
   engine.answer = [&](const Request& request, Claim& claim) {
-    claim.consume_everything(request);
+    consume_everything(request, claim);
     told = request.options.expected_rows;
   };
   ASSERT_TRUE(plan_on({&engine}, finish(g), {.expected_rows = kTokens * kTop / kAll}));

@@ -84,7 +84,7 @@ class Evaluation {
     int32_t groups = value(n.in).groups;
     for (size_t f = 0; f < n.op->fields.size() && groups == kNone; ++f) {
       const int32_t v = operand(n, f);
-      if (v != kNone && value(v).role == Role::value) groups = value(v).groups;
+      if (v != kNone) groups = value(v).groups;
     }
     return groups;
   }

@@ -22,14 +22,14 @@ bool needs_whole_input(const ir::Graph& g, const ir::Node& n) {
          static_cast<Format>(g.field(n, "to").integer) == Format::fp8_tensor;
 }
 
-// The groups that divide the rows of a node: those of any of its rows.
+// The groups that divide the rows of a node: those of any of its operands; the others have none.
 int32_t groups_of(const ir::Graph& g, const ir::Node& n) {
   const ir::Value& result = g.values[static_cast<size_t>(n.first_result)];
   if (n.op->is_root) return result.groups;
   int32_t groups = kNone;
   each_operand(g, n, [&](int32_t value) {
     const ir::Value& v = g.values[static_cast<size_t>(value)];
-    if (v.role == Role::value && groups == kNone) groups = v.groups;
+    if (groups == kNone) groups = v.groups;
   });
   return groups;
 }
