@@ -1,6 +1,7 @@
 #include <array>
 #include <cmath>
 
+#include "ops/binary_bound.h"
 #include "ops/broadcast.h"
 #include "ops/rules.h"
 
@@ -71,17 +72,6 @@ void map(const ir::Panel& p) {
   }
 }
 
-// Of a positive base it neither falls nor rises back in either operand: the ends are corners.
-ir::Bound power(ir::Bound a, ir::Bound b) {
-  const bool fixed = a.low == a.high && b.low == b.high;
-  if (!fixed && !(a.low > 0)) return unknown_bound();
-  ir::Bound y = std::pow(a.low, b.low);
-  for (const double base : {a.low, a.high}) {
-    for (const double exponent : {b.low, b.high}) y = ir::hull(y, std::pow(base, exponent));
-  }
-  return ir::outward(y.low, y.high, 2 * ir::kBoundFunctionUnits);
-}
-
 ir::Bound evaluate(BinaryMode mode, ir::Bound a, ir::Bound b) {
   switch (mode) {
     case BinaryMode::add:
@@ -97,10 +87,9 @@ ir::Bound evaluate(BinaryMode mode, ir::Bound a, ir::Bound b) {
     case BinaryMode::max:
       return ir::max(a, b);
     case BinaryMode::pow:
-      return power(a, b);
+      return power_bound(a, b);
     case BinaryMode::mod:
-      return a.low == a.high && b.low == b.high ? ir::Bound(std::fmod(a.low, b.low))
-                                                : unknown_bound();
+      return remainder_bound(a, b);
     case BinaryMode::add_square:
       return a + ir::square(b);
     case BinaryMode::logical_and:

@@ -29,17 +29,42 @@ Bound wave(F f, Bound x) {
                      ir::kBoundFunctionUnits);
 }
 
+// Below lower_clip a line, which falls where the slope is negative.
+Bound relu_forward(const UnaryParameters& q, Bound x) {
+  const auto lower = static_cast<double>(q.lower_clip);
+  const Bound kept = min(max(x, lower), static_cast<double>(q.upper_clip));
+  if (q.slope == 0 || x.low >= lower) return kept;
+  const Bound below{x.low, std::min(x.high, lower)};
+  const Bound leaked = Bound(lower) + Bound(static_cast<double>(q.slope)) * (below - lower);
+  return x.high < lower ? leaked : hull(leaked, kept);
+}
+
+// Not above 0 a function that falls where alpha is negative.
+Bound elu_forward(const UnaryParameters& q, Bound x) {
+  if (x.low > 0) return x;
+  const Bound below{x.low, std::min(x.high, 0.0)};
+  const Bound leaked = Bound(q.alpha) * ir::rising([](double d) { return std::expm1(d); }, below);
+  return x.high > 0 ? hull(leaked, {0, x.high}) : leaked;
+}
+
+// Rises between two poles. Further out, f64 does not tell on which side of a pole a number lies.
+Bound tangent(Bound x) {
+  constexpr double kFarthest = 4096;
+  constexpr double kPi = 3.14159265358979323846;
+  const auto branch = [](double d) { return std::floor(d / kPi + 0.5); };
+  const bool known = x.magnitude() < kFarthest && branch(x.low) == branch(x.high);
+  if (!known && x.low != x.high) return kUnknown;
+  return ir::rising([](double d) { return std::tan(d); }, x);
+}
+
 Bound forward(UnaryMode mode, const UnaryParameters& q, Bound x) {
   if (x.is_nan()) return mode == UnaryMode::logical_not ? Bound(0.0) : x;
   const auto rising = [&x](auto f) { return ir::rising(f, x); };
   switch (mode) {
     case UnaryMode::identity:
       return x;
-    case UnaryMode::relu: {
-      if (q.slope < 0) return kUnknown;
-      const auto f = [&q](double d) { return static_cast<double>(relu(q, static_cast<float>(d))); };
-      return {f(x.low), f(x.high)};
-    }
+    case UnaryMode::relu:
+      return relu_forward(q, x);
     case UnaryMode::silu:
       return x * ir::sigmoid(x * q.beta);
     case UnaryMode::gelu:
@@ -47,8 +72,7 @@ Bound forward(UnaryMode mode, const UnaryParameters& q, Bound x) {
     case UnaryMode::gelu_tanh:
       return x * ir::sigmoid((x + x * ir::square(x) * kGeluCubic) * kTwoRootTwoOverPi);
     case UnaryMode::elu:
-      if (q.alpha < 0) return kUnknown;
-      break;
+      return elu_forward(q, x);
     case UnaryMode::sqrt:
       return x.low < 0 ? kUnknown : rising([](double d) { return std::sqrt(d); });
     case UnaryMode::rsqrt:
@@ -73,34 +97,76 @@ Bound forward(UnaryMode mode, const UnaryParameters& q, Bound x) {
     case UnaryMode::cos:
       return wave([](double d) { return std::cos(d); }, x);
     case UnaryMode::tan:
-      return x.low == x.high ? rising([](double d) { return std::tan(d); }) : kUnknown;
+      return tangent(x);
     case UnaryMode::logical_not:
       if (x.low > 0 || x.high < 0) return 0.0;
       return {x.low == 0 && x.high == 0 ? 1.0 : 0.0, 1.0};
     default:
       break;
   }
-  Bound y = kUnknown;  // tanh, sigmoid, elu, softplus, exp, erf: none of them falls
+  Bound y = kUnknown;  // tanh, sigmoid, softplus, exp, erf: none of them falls
   with_function(mode, q, [&](auto f) { y = rising(f); });
   return y;
 }
 
-// Of a saved x that is a number, not an interval: stored, as a rule.
+// Where the derivative of a mode turns, and at minus that; infinity when it never does.
+double turning_point(UnaryMode mode, const UnaryParameters& q) {
+  switch (mode) {
+    case UnaryMode::silu:
+      return 2.39935728051546767 / std::fabs(q.beta);  // z tanh(z / 2) = 2
+    case UnaryMode::gelu:
+      return 2 * kSqrtHalf;
+    case UnaryMode::gelu_tanh:
+      return 1.41850400879082836;  // the zero of the second derivative, found numerically
+    case UnaryMode::tanh:
+    case UnaryMode::sigmoid:
+      return 0;
+    default:
+      return kInfinity;
+  }
+}
+
+// The derivatives at all numbers of an interval, without rounding.
+Bound derivatives(UnaryMode mode, const UnaryParameters& q, Bound x) {
+  if (mode == UnaryMode::elu) {  // jumps to 1 above 0
+    if (x.low > 0) return 1.0;
+    const double high = q.alpha * std::exp(std::min(x.high, 0.0));
+    const Bound below = ir::hull(q.alpha * std::exp(x.low), high);
+    return x.high > 0 ? hull(below, 1.0) : below;
+  }
+  const double turn = turning_point(mode, q);
+  Bound d = kUnknown;
+  with_derivative(mode, q, [&](auto f) {
+    d = ir::hull(f(x.low), f(x.high));
+    for (const double at : {-turn, turn}) {
+      if (x.low < at && at < x.high) d = hull(d, f(at));
+    }
+  });
+  return d;
+}
+
+// What passes is exact, and what does not is 0.
+Bound relu_backward(const UnaryParameters& q, Bound dy, Bound x) {
+  const auto lower = static_cast<double>(q.lower_clip);
+  const auto upper = static_cast<double>(q.upper_clip);
+  const bool may_pass = x.high > lower && x.low <= upper;
+  Bound y = may_pass ? dy : 0.0;
+  if (x.high > upper && may_pass) y = hull(y, 0.0);
+  if (x.low > lower) return y;
+  const Bound leaked = q.slope == 0 ? Bound(0.0) : dy * static_cast<double>(q.slope);
+  return x.high > lower ? hull(y, leaked) : leaked;
+}
+
 Bound backward(UnaryMode mode, const UnaryParameters& q, Bound dy, Bound x) {
   if (x.is_nan()) return x;
-  if (x.low != x.high) return kUnknown;
-  if (mode == UnaryMode::relu) {
-    const auto one = static_cast<double>(relu_gradient(q, 1, static_cast<float>(x.low)));
-    return one == 0 ? Bound(0.0) : dy * one;
-  }
-  Bound y = kUnknown;
-  with_derivative(mode, q, [&](auto f) {
-    const double d = f(x.low);
-    // The two terms of a derivative may cancel: what they round is relative to the terms.
-    const double by = 16 * ir::kBoundUnit * (1 + std::fabs(x.low));
-    y = dy * Bound(d - by, d + by);
-  });
-  return y;
+  if (mode == UnaryMode::relu) return relu_backward(q, dy, x);
+  const Bound d = derivatives(mode, q, x);
+  if (d.is_nan()) return kUnknown;
+  // The two terms of a derivative may cancel: what they round is relative to the terms. The angle
+  // of silu and softplus is beta x.
+  const double angle = std::max(1.0, std::fabs(q.beta)) * x.magnitude();
+  const double by = ir::kBoundUnit * (16 * (1 + angle) + ir::kBoundFunctionUnits * d.magnitude());
+  return dy * Bound(d.low - by, d.high + by);
 }
 
 }  // namespace
