@@ -1,6 +1,4 @@
 // What users of other libraries ran into, as their reports say; each names its origin.
-#include <sys/mman.h>
-
 #include <cmath>
 #include <limits>
 
@@ -87,46 +85,6 @@ TEST(UserCases, EmptyExpertAnywhere) {
     c.x = whole_numbers(c.rows * c.sum, 1);
     c.w = whole_numbers(c.experts * c.features * c.sum, 2);
     expect_same_bits(c.run(), c.expected());
-  }
-}
-
-// DeepSpeed#8261, cutlass#2715: offsets of experts pass 2^31 elements. Untouched pages of the
-// reservation cost nothing.
-TEST(UserCases, OffsetsOfExpertsPass31Bits) {
-  constexpr int64_t kExperts = 65600, kN = 32, kK = 1024, kMatrix = kN * kK;
-  static_assert((kExperts - 1) * kMatrix > int64_t{1} << 31);
-  Builder g("large");
-  const auto x = g.input("x", {2, kK}, DType::bf16);
-  const auto w = g.weights("w", {kExperts, kN, kK}, DType::bf16);
-  const auto groups = g.groups("g", kExperts, GroupForm::starts);
-  g.output("y", g.add(GroupedGemm{.a = x, .b = w, .groups = groups}));
-  const Graph graph = finish(g);
-  const Result<Plan> plan = make_plan(graph, Device::cpu());
-  ASSERT_TRUE(plan);
-  const int64_t bytes = plan->tensor(graph.tensor_index("w")).bytes;
-  ASSERT_EQ(bytes, kExperts * kMatrix * 2);
-  void* const memory = ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) GTEST_SKIP() << "no address space of " << bytes << " bytes";
-  auto* const last = static_cast<uint16_t*>(memory) + (kExperts - 1) * kMatrix;
-  std::fill(last, last + kMatrix, uint16_t{0x4000});               // 2
-  std::vector<uint16_t> tokens(2 * kK, 0x3F80);                    // 1
-  std::fill(tokens.begin() + kK, tokens.end(), uint16_t{0xC040});  // -3
-  std::vector<int32_t> starts(kExperts, 0);
-  std::vector<float> y(2 * kN, kNaN);
-  const Result<Execution> e =
-      plan->bind(graph, {},
-                 {{"x", TensorView::packed(tokens.data(), DType::bf16, {2, kK})},
-                  {"w", TensorView::packed(memory, DType::bf16, {kExperts, kN, kK})},
-                  {"g", TensorView::packed(starts.data(), DType::i32, {kExperts})},
-                  {"y", TensorView::packed(y.data(), DType::f32, {2, kN})}});
-  ASSERT_TRUE(e) << e.findings().text();
-  const Status s = e->run(nullptr);
-  ::munmap(memory, static_cast<size_t>(bytes));
-  ASSERT_TRUE(s) << s.findings().text();
-  for (int64_t n = 0; n < kN; ++n) {
-    EXPECT_EQ(y[static_cast<size_t>(n)], 2 * kK);
-    EXPECT_EQ(y[static_cast<size_t>(kN + n)], -6 * kK);
   }
 }
 

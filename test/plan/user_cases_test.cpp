@@ -133,9 +133,10 @@ TEST(UserCases, TheChosenEngineSaysWhichGroupsItTakes) {
   EXPECT_EQ(make_plan(finish(g), Device::cpu())->required_group_alignment(), 16);
 }
 
-// flashinfer#3998: 4096 tokens, the best 8 of 256 experts, 32 of which are here. The engine is told
-// 128 rows an expert, which only the caller can know; nothing makes 1024 of the experts that it
-// sees.
+// flashinfer#3998: 4096 tokens, the best 8 of 256 experts, 32 of which are here. An engine that
+// sees the graph only would take all rows to be for the 32: 1024 an expert, and large tiles. The
+// hint is 128, which only the caller can know; it chooses, and no plan that was made without it
+// is reused.
 TEST(UserCases, RowsAnExpertAreThoseOfTheWholeLayer) {
   constexpr int64_t kTokens = 4096, kTop = 8, kAll = 256, kHere = 32;
   Builder g("hint");
@@ -144,14 +145,29 @@ TEST(UserCases, RowsAnExpertAreThoseOfTheWholeLayer) {
   const auto w = g.weights("w", {kHere, 8, 8}, DType::bf16);
   g.output("y",
            g.add(GroupedGemm{.a = x, .b = w, .groups = g.groups("g", kHere, GroupForm::ends)}));
-  int64_t told = -1;
-  FakeEngine engine("told");
-  engine.answer = [&](const Request& request, Claim& claim) {
+  const Graph graph = finish(g);
+  std::vector<int64_t> rows;
+  FakeEngine small("small_tiles", 2);
+  FakeEngine large("large_tiles", 1);
+  large.answer = [&](const Request& request, Claim& claim) {
     consume_everything(request, claim);
-    told = request.options.expected_rows;
+    const int64_t hint = request.options.expected_rows;
+    const int64_t seen = request.graph.symbols[0].bound / kHere;
+    rows.push_back(hint > 0 ? hint : seen);
+    if (rows.back() < 256) claim.refuse("rows an expert", "256", std::to_string(rows.back()));
   };
-  ASSERT_TRUE(plan_on({&engine}, finish(g), {.expected_rows = kTokens * kTop / kAll}));
-  EXPECT_EQ(told, 128);
+  const auto chosen = [&](const PlanOptions& options) {
+    return std::string(plan_on({&large, &small}, graph, options)->engine());
+  };
+  EXPECT_EQ(chosen({}), "large_tiles");
+  EXPECT_EQ(chosen({.expected_rows = kTokens * kTop / kAll}), "small_tiles");
+  EXPECT_EQ(rows, (std::vector<int64_t>{1024, 128}));
+  clear_plan_cache();
+  const Plan without = *make_plan(graph, Device::cpu());
+  const Plan with = *make_plan(graph, Device::cpu(), {.expected_rows = 128});
+  EXPECT_NE(&detail::PlanAccess::data(without), &detail::PlanAccess::data(with));
+  const Plan again = *make_plan(graph, Device::cpu(), {.expected_rows = 128});
+  EXPECT_EQ(&detail::PlanAccess::data(again), &detail::PlanAccess::data(with));
 }
 
 // pytorch#103939, cudnn-frontend#815: 8 threads plan one graph, and run one plan on memory of their
