@@ -60,8 +60,9 @@ struct QuantizeSpec {
   float norm = 1;     ///< Read back, an element means code * scale / norm.
   bool e5m2 = false;  ///< Elements of the fp8_* formats are e5m2 instead of e4m3.
   float qmax = 0;     ///< Value that the largest element is mapped to; 0: the type's largest.
-  ScaleRounding scale_rounding = ScaleRounding::up;  ///< Of UE8M0 scales.
-  Reciprocal reciprocal = Reciprocal::exact;         ///< How norm / scale is formed.
+                      ///< With scale_rounding up only.
+  ScaleRounding scale_rounding = ScaleRounding::up;  ///< Of UE8M0 scales; others: up.
+  Reciprocal reciprocal = Reciprocal::exact;         ///< Of norm / scale; approx: E4M3 scales.
   Rounding rounding = Rounding::nearest_even;        ///< Of elements.
   uint64_t seed = 0;                                 ///< Of stochastic rounding, Philox4x32-10.
   uint64_t offset = 0;  ///< Element (r, c) takes word i % 4 of counter offset + i / 4, i = r *

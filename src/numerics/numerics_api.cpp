@@ -47,11 +47,21 @@ numerics::BlockSpec block_spec(const QuantizeSpec& s) {
   if (s.e5m2 && !f32_scales) {
     refuse("E-ATTRIBUTE", "e5m2", "false: the format has elements of its own", "true");
   }
-  if (f32_scales && s.reciprocal == Reciprocal::approx) {
-    refuse("E-ATTRIBUTE", "reciprocal", "exact: f32 scales are divided exactly", "approx");
+  if (f.scale != DType::e4m3 && s.reciprocal == Reciprocal::approx) {
+    refuse("E-ATTRIBUTE", "reciprocal",
+           f32_scales ? "exact: f32 scales are divided exactly"
+                      : "exact: e8m0 scales have exact reciprocals",
+           "approx");
+  }
+  if (f.scale != DType::e8m0 && s.scale_rounding != ScaleRounding::up) {
+    refuse("E-ATTRIBUTE", "scale_rounding", "up: others are of e8m0 scales",
+           std::string(name(s.scale_rounding)));
   }
   if (!(s.qmax >= 0 && std::isfinite(s.qmax))) {
     refuse("E-ATTRIBUTE", "qmax", "0 or a positive number", std::to_string(s.qmax));
+  }
+  if (s.qmax != 0 && s.scale_rounding != ScaleRounding::up) {
+    refuse("E-ATTRIBUTE", "qmax", "0: only scale_rounding up reads it", std::to_string(s.qmax));
   }
   numerics::BlockSpec b;
   b.format = s.format;

@@ -1,5 +1,6 @@
 #include <array>
 #include <cmath>
+#include <string>
 
 #include "ops/binary_bound.h"
 #include "ops/broadcast.h"
@@ -19,7 +20,29 @@ namespace ops {
 
 namespace {
 
-void infer(ir::Infer& c) { infer_elementwise(c, {"by"}); }
+bool commutes(BinaryMode mode) {
+  switch (mode) {
+    case BinaryMode::add:
+    case BinaryMode::mul:
+    case BinaryMode::min:
+    case BinaryMode::max:
+    case BinaryMode::logical_and:
+    case BinaryMode::logical_or:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void infer(ir::Infer& c) {
+  const bool swapped = c.knows({"mode", "swapped"}) && c.field("swapped").integer != 0;
+  if (swapped && commutes(c.choice<BinaryMode>("mode"))) {
+    c.fail("E-ATTRIBUTE", "swapped", -1, "false", "true",
+           std::string(name(c.choice<BinaryMode>("mode"))) + " is the same both ways round",
+           "leave swapped out");
+  }
+  infer_elementwise(c, {"by"});
+}
 
 // IEEE 754-2019 minimum and maximum, as min.NaN and max.NaN on the device.
 float smaller(float a, float b) {

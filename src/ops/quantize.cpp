@@ -10,8 +10,15 @@ namespace cohort::ops {
 namespace {
 
 void refuse(ir::Infer& c, std::string_view field, std::string wanted, std::string_view got,
-            std::string why) {
-  c.fail("E-ATTRIBUTE", field, -1, std::move(wanted), std::string(got), std::move(why));
+            std::string why, std::string hint = {}) {
+  c.fail("E-ATTRIBUTE", field, -1, std::move(wanted), std::string(got), std::move(why),
+         std::move(hint));
+}
+
+// A value other than the default, that nothing would read.
+void refuse_unused(ir::Infer& c, std::string_view field, std::string wanted, std::string_view got,
+                   std::string why) {
+  refuse(c, field, std::move(wanted), got, std::move(why), "leave " + std::string(field) + " out");
 }
 
 // What a format does not have.
@@ -28,15 +35,56 @@ void check_format(ir::Infer& c, Format to) {
   if (f32_scales && axes != Axes::row) {
     refuse(c, "axes", "row", name(axes), format + " has row blocks only");
   }
+}
+
+// How scales and factors are rounded: what the type of the scales leaves no room for.
+void check_scale_attributes(ir::Infer& c, Format to) {
+  const DType scale = info(to).scale;
+  const std::string format(name(to));
+  const auto rounding =
+      c.knows("scale_rounding") ? c.choice<ScaleRounding>("scale_rounding") : ScaleRounding::up;
+  if (rounding != ScaleRounding::up && scale != DType::e8m0) {
+    refuse_unused(c, "scale_rounding", "up", name(rounding),
+                  "scale_rounding is of e8m0 scales, those of " + format + " are " +
+                      std::string(name(scale)));
+  }
+  const bool reads_qmax = rounding == ScaleRounding::up || scale != DType::e8m0;
+  if (!reads_qmax && c.has("qmax") && c.knows("qmax")) {
+    refuse_unused(c, "qmax", "null", number_text(c.field("qmax").real),
+                  "scale_rounding " + std::string(name(rounding)) +
+                      " goes by the exponent of the largest code, whatever qmax is");
+  }
   const bool approx =
       c.knows("reciprocal") && c.choice<Reciprocal>("reciprocal") == Reciprocal::approx;
-  if (approx && f32_scales) {
-    refuse(c, "reciprocal", "exact", "approx", "f32 scales are divided exactly");
+  if (approx && scale != DType::e4m3) {
+    refuse_unused(c, "reciprocal", "exact", "approx",
+                  scale == DType::f32 ? "f32 scales are divided exactly"
+                                      : "e8m0 scales are powers of two: reciprocals are exact");
+  }
+}
+
+// What the result that was not asked for would have.
+void check_other_axis(ir::Infer& c) {
+  if (!c.knows("axes")) return;
+  const auto axes = c.choice<Axes>("axes");
+  if (axes == Axes::col && c.has("row_layout") && c.knows("row_layout")) {
+    refuse_unused(c, "row_layout", "null", name(c.choice<ScaleLayout>("row_layout")),
+                  "axes col makes no row scales");
+  }
+  if (axes != Axes::row) return;
+  if (c.knows("col_layout") && c.choice<ScaleLayout>("col_layout") == ScaleLayout::global) {
+    refuse_unused(c, "col_layout", "per_group", "global", "axes row makes no column scales");
+  }
+  const auto storage =
+      c.knows("col_storage") ? c.choice<ColStorage>("col_storage") : ColStorage::as_rows;
+  if (storage != ColStorage::as_rows) {
+    refuse_unused(c, "col_storage", "as_rows", name(storage), "axes row makes no columns");
   }
 }
 
 void check_row_layout(ir::Infer& c, Format to) {
   if (!c.knows("row_layout")) return;
+  if (c.knows("axes") && c.choice<Axes>("axes") == Axes::col) return;  // check_other_axis
   const bool f32_scales = ir::has_f32_scales(to);
   const auto layout = c.choice_or<ScaleLayout>("row_layout", ir::default_layout(to, Axes::row));
   const bool by_group = is_placed_by_group(layout);
@@ -129,9 +177,11 @@ ir::Value result_type(ir::Infer& c, Format to, DType element, Axes axis) {
 void infer(ir::Infer& c) {
   if (c.knows("to")) {
     check_format(c, c.choice<Format>("to"));
+    check_scale_attributes(c, c.choice<Format>("to"));
     check_row_layout(c, c.choice<Format>("to"));
   }
   check_col_layout(c);
+  check_other_axis(c);
   check_random(c);
   c.want_dtype("norm", {DType::f32, DType::bf16});
   if (c.knows("in")) check_value(c);

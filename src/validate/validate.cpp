@@ -232,7 +232,30 @@ class Checker {
              "none", "no result of %" + std::to_string(u.index) + " reaches an output");
       }
     }
+    for (size_t i = 0; i < g_.nodes.size(); ++i) idle_operands(i);
     symbols();
+  }
+
+  // An operand that is added to a result which nobody uses: no other result reads its numbers. A
+  // reference to nothing may have meant that result.
+  void idle_operands(size_t index) {
+    const ir::Node& n = g_.nodes[index];
+    const auto result = [&](size_t p) -> const ir::Value& {
+      return g_.values[static_cast<size_t>(n.first_result) + p];
+    };
+    bool is_used = false;
+    for (size_t p = 0; p < n.op->results.size(); ++p) is_used = is_used || result(p).uses > 0;
+    if (!is_used || result(0).faulty || !recording_.missed().empty()) return;
+    for (size_t p = 0; p < n.op->results.size(); ++p) {
+      const std::string reader = n.op->results[p].name;
+      const std::string field = n.op->results[p].added_to;
+      if (field.empty() || result(p).uses > 0) continue;
+      if (g_.field(n, field).kind == ir::FieldValue::Kind::none) continue;
+      fail({"nodes", static_cast<int64_t>(index), n.where}, field, "E-UNUSED", n.op->name, field,
+           "a consumer of " + reader, "none",
+           "only " + reader + " reads " + field + ", and nothing uses it",
+           "make " + reader + " an output, or leave " + field + " out");
+    }
   }
 
   void symbol_names() {

@@ -82,13 +82,15 @@ TEST_F(CompareRun, NotANumberIsNamed) {
   EXPECT_EQ("nan", Json::parse(s.out)["comparison"][0]["first_wrong"]["got"]);
 }
 
-// Nothing is known of a gradient at a computed x, and that is said: no error is 0 of such bounds.
+// Nothing is known of the root of what may be below 0, and that is said: no error is 0 of such
+// bounds.
 TEST_F(CompareRun, CountsWhatIsNotBounded) {
-  const std::string g = write("gradient.json", R"({"cohort":1,"name":"gradient","dims":[],
+  const std::string g = write("root.json", R"({"cohort":1,"name":"root","dims":[],
     "inputs":[{"name":"x","role":"tensor","shape":[4,8],"dtype":"f32"}],
     "nodes":[{"op":"load","x":"x"},{"op":"unary","in":"%0","mode":"exp"},
-             {"op":"unary","in":"%0","mode":"tanh","direction":"bwd","x":"%1"}],
-    "outputs":[{"name":"y","value":"%2"},{"name":"e","value":"%1"}]})");
+             {"op":"binary","in":"%1","mode":"sub","by":{"value":"%1"}},
+             {"op":"unary","in":"%2","mode":"sqrt"}],
+    "outputs":[{"name":"y","value":"%3"},{"name":"e","value":"%1"}]})");
   const Said s = cohort("run " + g + " --random 3 --compare reference");
   EXPECT_EQ(0, s.exit) << s.err;
   EXPECT_NE(std::string::npos, s.out.find("y: 0 of 32 wrong, not bounded: 32\n")) << s.out;

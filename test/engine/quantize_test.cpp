@@ -172,8 +172,9 @@ struct QuantCase {
     Builder g("quantise");
     const auto in = g.input("x", {rows, features}, DType::f32);
     const auto slots = g.groups("g", static_cast<int64_t>(ranges.size()), GroupForm::boundaries);
-    const auto q = g.add(Load{.x = in, .groups = slots})
-                       .then(Quantize{.to = to, .axes = axes, .row_layout = row});
+    Quantize op{.to = to, .axes = axes};
+    if (axes != Axes::col) op.row_layout = row;
+    const auto q = g.add(Load{.x = in, .groups = slots}).then(op);
     if (axes != Axes::col) g.output("q", q.row, {.tail = tail});
     if (axes != Axes::row) g.output("t", q.col, {.tail = tail});
     Bench b(finish(g));

@@ -45,11 +45,6 @@ bool is_default_layout(const Json& node, const Json& other) {
 }
 
 const Exception kExceptions[] = {
-    {"binary", "swapped",
-     [](const Json& node, const Json&) {
-       return is_one_of(node["mode"], {"add", "mul", "min", "max", "logical_and", "logical_or"});
-     },
-     "these commute"},
     {"glu", "act",
      [](const Json& node, const Json& other) {
        return node["act"] == "swiglu" && other == "geglu" && !node["limit"].is_null();
@@ -62,24 +57,11 @@ const Exception kExceptions[] = {
      "as glu"},
     {"quantize", "element", is_default_element, "absent means that word"},
     {"quantize", "row_layout", is_default_layout, "absent means that word"},
-    {"quantize", "row_layout", [](const Json& node, const Json&) { return node["axes"] == "col"; },
-     "there are no row scales"},
     {"quantize", "axes", [](const Json&, const Json& other) { return other == "both"; },
      "the result that is added is no output"},
-    {"quantize", "col_layout", [](const Json& node, const Json&) { return node["axes"] == "row"; },
-     "there are no column scales"},
-    {"quantize", "col_storage", [](const Json& node, const Json&) { return node["axes"] == "row"; },
-     "there are no columns"},
     {"quantize", "col_storage",
      [](const Json& node, const Json& other) { return has_e2m1(node) && other == "transposed"; },
      "e2m1 is transposed at least"},
-    {"quantize", "scale_rounding", [](const Json& node, const Json&) { return !has_e8m0(node); },
-     "of UE8M0 scales only"},
-    {"quantize", "qmax",
-     [](const Json& node, const Json&) { return node["scale_rounding"] != "up"; },
-     "floor and even go by the exponent of the largest code"},
-    {"quantize", "reciprocal", [](const Json& node, const Json&) { return has_e8m0(node); },
-     "powers of two have exact reciprocals"},
     {"quantize", "reciprocal",
      [](const Json& node, const Json& other) { return has_e2m1(node) && other == "approx"; },
      "differs at ties of e2m1 only: approximate_reciprocal has some"},

@@ -311,6 +311,12 @@ TEST(Quantize, NamesWhatIsWrong) {
   EXPECT_EQ(code({.e5m2 = true}), "E-ATTRIBUTE");
   EXPECT_EQ(code({.qmax = -1}), "E-ATTRIBUTE");
   EXPECT_EQ(code({.format = Format::fp8_row, .reciprocal = Reciprocal::approx}), "E-ATTRIBUTE");
+  EXPECT_EQ(code({.reciprocal = Reciprocal::approx}), "E-ATTRIBUTE");
+  EXPECT_EQ(code({.format = Format::nvfp4, .reciprocal = Reciprocal::approx}), "none");
+  for (const Format f : {Format::nvfp4, Format::fp8_tensor, Format::fp8_row}) {
+    EXPECT_EQ(code({.format = f, .scale_rounding = ScaleRounding::even}), "E-ATTRIBUTE");
+  }
+  EXPECT_EQ(code({.qmax = 100, .scale_rounding = ScaleRounding::floor}), "E-ATTRIBUTE");
   EXPECT_EQ(code({.format = Format::nvfp4}, 1, 7), "E-SHAPE");
   EXPECT_EQ(code({}, -1, 8), "E-SHAPE");
   EXPECT_EQ(code({}, int64_t{1} << 40, int64_t{1} << 40), "E-OVERFLOW");

@@ -247,6 +247,35 @@ TEST(DReluSquared, ShapesAreChecked) {
   }
 }
 
+// A term of dprob when nothing uses dprob would be dropped in silence.
+TEST(DReluSquared, ATermThatNothingReadsIsRefused) {
+  for (const bool glu : {false, true}) {
+    for (const bool used : {false, true}) {
+      Builder g("term");
+      const auto x = g.add(Load{.x = g.input("x", {4, kColumns}, DType::f32)});
+      const auto c = g.add(Load{.x = g.input("c", {4, (glu ? 2 : 1) * kColumns}, DType::f32)});
+      const RowTerm term(g.row_input("term", 4));
+      if (glu) {
+        const auto d = x.then(
+            DGlu{.c = c, .act = GluAct::swiglu, .packing = Packing::split, .dprob_add = term});
+        g.output("d", d);
+        if (used) g.output("p", d.dprob);
+      } else {
+        const auto d = x.then(DReluSquared{.c = c, .dprob_add = term});
+        g.output("d", d.d_srelu);
+        if (used) g.output("p", d.dprob);
+      }
+      const Result<Graph> graph = std::move(g).finish();
+      EXPECT_EQ(static_cast<bool>(graph), used);
+      if (used) continue;
+      const KeptFinding f = only(graph.findings());
+      EXPECT_EQ(f.code, "E-UNUSED");
+      EXPECT_EQ(f.field, "dprob_add");
+      EXPECT_EQ(f.message, "only dprob reads dprob_add, and nothing uses it");
+    }
+  }
+}
+
 TEST(DReluSquared, JsonNamesEachResult) {
   Builder g("json");
   const auto x = g.add(Load{.x = g.input("x", {4, kColumns}, DType::f32)});
