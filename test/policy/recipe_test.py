@@ -1,6 +1,6 @@
 """docs/map.md's recipe for an op suffices: a copy of the project gets one op more, in no other files
-than the recipe lists, and passes the op's own tests, those of JSON, schema, documentation and the
-engines.
+than the recipe lists, and passes the op's own tests, those of JSON, schema, documentation, the
+engines and the sources, and runs what the op's page shows.
 
 usage: recipe_test.py --cmake CMAKE --compiler G++ --folder FOLDER   (the copy and its build)
 """
@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 import map_test
 from sources import ROOT, project_files
@@ -18,7 +19,11 @@ from sources import ROOT, project_files
 NAME = "capped_shift"
 TITLE = "### One more epilogue op"
 # What is run of the copy: everything that walks the ops, and what reads the sources.
-LABELS = "^(ops|ir|json|engine|validate|docs|policy)$"
+ROOMS = ("ops", "ir", "json", "engine", "validate", "docs")
+LABELS = "^(" + "|".join(ROOMS) + "|policy)$"
+# What those need of the build: nothing else, it takes long enough.
+TARGETS = ("cohort", "cohort_command", *(f"test_{room}" for room in ROOMS))
+# What no op changes, or what the project's own run has seen; of the snippets only the new page's.
 NOT_AGAIN = r"^(policy\.(recipe|isa|isa_fixture|headers)|docs\.snippets)$"
 
 AGGREGATE = """
@@ -60,23 +65,38 @@ def steps():
 
 def run(command, **kwargs):
     print("+", " ".join(map(str, command)), flush=True)
+    since = time.monotonic()
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=False, stdin=subprocess.DEVNULL, **kwargs)
+    print(f"  {time.monotonic() - since:.1f} s", flush=True)
     if done.returncode:
         sys.exit(f"{done.stdout[-6000:]}\nexit code {done.returncode}")
     return done.stdout
 
 
-def copy_project(copy):
-    """The project's files; unchanged ones keep their time, so that a second run builds little."""
-    wanted = {path.relative_to(ROOT) for path in project_files()}
+def write_if_new(target, content):
+    """What is the same already keeps its time, so that a second run builds little."""
+    if target.is_file() and target.read_bytes() == content:
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(content)
+
+
+def make_copy(copy, made):
+    """The project's files, and the steps of the recipe: {path: step}."""
+    changed = {pathlib.Path(path.replace("NAME", NAME)): step for path, step in made.items()}
+    wanted = {path.relative_to(ROOT) for path in project_files()} - changed.keys()
     for path in [path for path in copy.rglob("*") if path.is_file()]:
         relative = path.relative_to(copy)
-        if relative not in wanted and relative.parts[0] != "build":
+        if relative not in wanted | changed.keys() and relative.parts[0] != "build":
             path.unlink()
     for relative in wanted:
-        (copy / relative).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / relative, copy / relative)
+        write_if_new(copy / relative, (ROOT / relative).read_bytes())
+        shutil.copymode(ROOT / relative, copy / relative)
+    for relative, step in changed.items():
+        before = ROOT / relative
+        after = step(before.read_text() if before.exists() else None)
+        write_if_new(copy / relative, after.encode())
 
 
 def main():
@@ -91,22 +111,19 @@ def main():
     made = steps()
     if set(made) != set(listed) - generated:
         sys.exit(f"the recipe lists {sorted(listed)}, this test makes {sorted(made)}")
-    copy = pathlib.Path(args.folder)
-    copy.mkdir(parents=True, exist_ok=True)
-    copy_project(copy)
-    for path, step in made.items():
-        target = copy / path.replace("NAME", NAME)
-        if listed[path] == target.exists():
+    for path in made:
+        if listed[path] == (ROOT / path.replace("NAME", NAME)).exists():
             sys.exit(f"{path}: the recipe is wrong about whether it is new")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(step(None if listed[path] else target.read_text()))
+    copy = pathlib.Path(args.folder).resolve()
+    make_copy(copy, made)
 
     build = copy / "build"
     jobs = str(os.cpu_count() or 2)
     run([args.cmake, "-S", copy, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug",
          "-DCMAKE_CXX_FLAGS_DEBUG=-O1", f"-DCMAKE_CXX_COMPILER={args.compiler}",
-         "-DCOHORT_WERROR=ON", "-DCOHORT_SAMPLES=OFF", "-DCOHORT_RECIPE_TEST=OFF"])
-    run([args.cmake, "--build", build, "-j", jobs])
+         "-DCOHORT_WERROR=ON", "-DCOHORT_PRECOMPILE=ON", "-DCOHORT_SAMPLES=OFF",
+         "-DCOHORT_RECIPE_TEST=OFF"])
+    run([args.cmake, "--build", build, "-j", jobs, "--target", *TARGETS])
     for path in sorted(generated):
         run(GENERATORS[path](build, copy), cwd=copy)
     report = run(["ctest", "--test-dir", build, "-L", LABELS, "-E", NOT_AGAIN, "-j", jobs,
@@ -114,10 +131,19 @@ def main():
     total = re.search(r"tests passed, 0 tests failed out of (\d+)", report)
     own = len(re.findall(r"CappedShift\.\w+ \.* *Passed", report))
     conformance = len(re.findall(r"reference_capped_shift_\w+ .*Passed", report))
+    pages = len(re.findall(r"docs\.\w+\.\w+ \.* *Passed", report))
+    policies = len(re.findall(r" policy\.\w+ \.* *Passed", report))
     print(report[-1500:])
-    if not total or own < 4 or conformance < 1:
-        sys.exit(f"{own} tests of the new op ran, {conformance} cases of its conformance file")
-    print(f"{len(listed)} files made the op; {total.group(1)} tests passed, {own} of them its own")
+    if not total or own < 4 or conformance < 1 or pages < 10 or policies < 6:
+        sys.exit(f"{own} tests of the new op ran, {conformance} cases of its conformance file, "
+                 f"{pages} tests of the documentation, {policies} of the sources")
+    snippets = run([sys.executable, "-B", copy / "cmake/snippets.py", "--library",
+                    build / "libcohort.so", "--command", build / "bin/cohort", "--compiler",
+                    args.compiler, copy / f"docs/ops/{NAME}.md"], cwd=copy)
+    if not re.search(r"^3 passed, 0 failed, 0 skipped$", snippets, re.M):
+        sys.exit(f"the op's page shows three blocks:\n{snippets}")
+    print(f"{len(listed)} files made the op; {total.group(1)} tests passed, {own} of them its own; "
+          "its page's three blocks ran")
 
 
 # Files made from the op records: how to make them again.
