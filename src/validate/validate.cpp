@@ -251,10 +251,12 @@ class Checker {
       const std::string field = n.op->results[p].added_to;
       if (field.empty() || result(p).uses > 0) continue;
       if (g_.field(n, field).kind == ir::FieldValue::Kind::none) continue;
+      std::string message = "only " + reader;
+      message.append(" reads ").append(field).append(", and nothing uses it");
+      std::string hint = "make " + reader;
+      hint.append(" an output, or leave ").append(field).append(" out");
       fail({"nodes", static_cast<int64_t>(index), n.where}, field, "E-UNUSED", n.op->name, field,
-           "a consumer of " + reader, "none",
-           "only " + reader + " reads " + field + ", and nothing uses it",
-           "make " + reader + " an output, or leave " + field + " out");
+           "a consumer of " + reader, "none", std::move(message), std::move(hint));
     }
   }
 
