@@ -148,8 +148,8 @@ void Case::decide_rows() {
   const bool free_begin = s.form != GroupForm::ends && s.form != GroupForm::counts;
   const bool free_end = s.form != GroupForm::starts;
   const bool outside = usual || situation_ == Situation::empty_groups;
-  const bool begins_late = outside && free_begin && s.multiple == 1;
-  int64_t next = begins_late ? 2 : 0;
+  const bool begins_late = outside && free_begin;
+  int64_t next = !begins_late ? 0 : s.multiple == 1 ? 2 : s.multiple;
   for (const int64_t rows : sizes) {
     t.ranges.push_back({next, rows});
     next += rows + (s.form == GroupForm::slots && usual ? s.multiple : 0);

@@ -73,9 +73,10 @@ TEST(WgradScaled, GlobalScales) {
   g.output("dw", g.add(GroupedWgrad{.a = q.col, .b = q.col, .groups = groups}));
   Bench bench(finish(g));
   put_groups(bench.tensors, "g", GroupForm::ends, DType::i32, ranges);
-  // Powers of two are exact in any block: row r holds 2^(r % 5) in each column.
+  // Powers of two are exact in any block, and each block has a scale of its own.
+  const auto number = [](int64_t r) { return static_cast<float>(1 << (r % 5 + 2 * (r / 32))); };
   std::vector<float> a;
-  for (int r = 0; r < 160 * 8; ++r) a.push_back(static_cast<float>(1 << (r / 8 % 5)));
+  for (int64_t i = 0; i < 160 * 8; ++i) a.push_back(number(i / 8));
   bench.tensors.set("a", a);
   bench.run_well();
   const auto dw = bench.tensors.values<float>("dw");
@@ -83,9 +84,44 @@ TEST(WgradScaled, GlobalScales) {
   for (const Range& range : ranges) {
     float sum = 0;
     for (int64_t r = range.begin; r < range.begin + range.rows; ++r) {
-      sum += static_cast<float>(1 << (r % 5)) * static_cast<float>(1 << (r % 5));
+      sum += number(r) * number(r);
     }
     for (int k = 0; k < 64; ++k) EXPECT_EQ(dw[at++], sum);
+  }
+}
+
+// Blocks of layout global lie at fixed rows: groups that share one are refused when they are read,
+// be the tensor loaded, multiplied or made.
+TEST(WgradScaled, GroupsThatShareAGlobalBlockAreRefused) {
+  const auto ran = [](int use, const std::vector<Range>& ranges) {
+    Builder g("global");
+    const auto groups = g.groups("g", 2, GroupForm::slots, {.row_alignment = use == 2 ? 32 : 1});
+    constexpr ScaledOptions kGlobal{.layout = ScaleLayout::global, .axis = Axes::col};
+    if (use == 2) {
+      const auto x = g.add(Load{.x = g.input("x", {128, 8}, DType::f32), .groups = groups});
+      g.output("y", x.then(Quantize{.to = Format::mxfp8_e4m3,
+                                    .axes = Axes::col,
+                                    .col_layout = ScaleLayout::global})
+                        .col);
+    } else {
+      const auto x = g.scaled_input("x", {128, 8}, Format::mxfp8_e4m3, kGlobal);
+      if (use == 0) g.output("y", g.add(Load{.x = x, .groups = groups}));
+      if (use == 1) g.output("y", g.add(GroupedWgrad{.a = x, .b = x, .groups = groups}));
+    }
+    Bench bench(finish(g));
+    put_groups(bench.tensors, "g", GroupForm::slots, DType::i32, ranges);
+    return bench.run();
+  };
+  for (int use = 0; use < 3; ++use) {
+    SCOPED_TRACE(use);
+    EXPECT_TRUE(ran(use, {{32, 32}, {96, 32}}));
+    EXPECT_TRUE(ran(use, {{20, 0}, {64, 64}})) << "an empty group has no block";
+    const Status status = ran(use, {{0, 32}, {52, 32}});
+    const KeptFinding f = only(status.findings());
+    EXPECT_EQ(f.code, "E-GROUPS");
+    EXPECT_EQ(f.op, "g");
+    EXPECT_TRUE(has(f.wanted, "a multiple of 32")) << f.wanted;
+    EXPECT_EQ(f.got, "52");
   }
 }
 

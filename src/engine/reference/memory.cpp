@@ -13,7 +13,7 @@ using ir::kNone;
 using Kind = ir::TensorPart::Kind;
 
 Memory::Memory(const ir::Graph& graph, const Schedule& schedule, const Launch& launch)
-    : graph_(graph), launch_(launch) {
+    : graph_(graph), schedule_(schedule), launch_(launch) {
   int64_t at = 0;
   offset_.reserve(graph.values.size());
   for (size_t v = 0; v < graph.values.size(); ++v) {
@@ -214,7 +214,7 @@ std::vector<RowGroup> Memory::groups(int32_t groups, int64_t rows) const {
   const bool slots = v.form == GroupForm::slots;
   const TensorView& begin = input(groups, slots ? Kind::begin : Kind::data);
   return read_groups(v, extent(v.shape[0]), begin, slots ? &input(groups, Kind::used) : nullptr,
-                     rows, name);
+                     rows, name, schedule_.begins[static_cast<size_t>(groups)]);
 }
 
 }  // namespace cohort::engine::reference

@@ -50,6 +50,7 @@ class Memory {
   [[nodiscard]] const TensorView& part(bool is_output, int32_t index,
                                        ir::TensorPart::Kind kind) const;
   const ir::Graph& graph_;
+  const Schedule& schedule_;
   const Launch& launch_;
   std::vector<int64_t> offset_;  ///< By value: place in the workspace.
 };

@@ -72,7 +72,8 @@ void read_one(const ir::Value& groups, const TensorView& v, const TensorView* us
 }  // namespace
 
 std::vector<RowGroup> read_groups(const ir::Value& groups, int64_t count, const TensorView& begin,
-                                  const TensorView* used, int64_t rows, const std::string& name) {
+                                  const TensorView* used, int64_t rows, const std::string& name,
+                                  int64_t unit) {
   std::vector<RowGroup> all(static_cast<size_t>(count));
   int64_t running = 0;
   int64_t tiles = 0;
@@ -90,6 +91,12 @@ std::vector<RowGroup> read_groups(const ir::Value& groups, int64_t count, const 
     }
     if (g.rows > 0 && g.begin < reached) {
       fail(name, i, "a begin of at least " + std::to_string(reached), std::to_string(g.begin));
+    }
+    if (g.rows > 0 && g.begin % unit != 0) {
+      fail(name, i,
+           "a begin at a multiple of " + std::to_string(unit) +
+               ", since column scales of layout global are read by it",
+           std::to_string(g.begin));
     }
     if (g.rows % groups.row_alignment != 0) {
       fail(name, i, "a multiple of " + std::to_string(groups.row_alignment) + " rows",

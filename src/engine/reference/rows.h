@@ -20,11 +20,12 @@ struct RowGroup {
 };
 
 /// Reads the offsets of a groups input. Throws FindingsError (E-GROUPS) when they decrease, overlap
-/// or pass `rows`. `count`: how many; `begin`: the tensor, or the begins of slots; `used`: of slots
-/// only.
+/// or pass `rows`, or when a group with rows does not begin at a multiple of `unit`. `count`: how
+/// many; `begin`: the tensor, or the begins of slots; `used`: of slots only.
 [[nodiscard]] std::vector<RowGroup> read_groups(const ir::Value& groups, int64_t count,
                                                 const TensorView& begin, const TensorView* used,
-                                                int64_t rows, const std::string& name);
+                                                int64_t rows, const std::string& name,
+                                                int64_t unit);
 
 /// Ranges of rows that no group owns, in order.
 struct RowRange {

@@ -54,6 +54,7 @@ Schedule::Schedule(const ir::Graph& graph) {
   assign_stages(graph);
   make_regions(graph);
   find_kept(graph);
+  find_begins(graph);
 }
 
 // A root runs after everything that makes its operands; an op that continues a chain runs with it,
@@ -134,6 +135,28 @@ void Schedule::find_kept(const ir::Graph& g) {
         kept[static_cast<size_t>(value)] = true;
       }
     });
+  }
+}
+
+// Blocks of layout global lie at fixed rows, whatever the groups are: a block that two groups
+// shared would need two scales.
+void Schedule::find_begins(const ir::Graph& g) {
+  begins.assign(g.values.size(), 1);
+  for (const ir::Node& n : g.nodes) {
+    const int32_t named = n.op->field_index("groups") < 0 ? kNone : g.operand(n, "groups");
+    const int32_t groups = named == kNone ? groups_of(g, n) : named;
+    if (groups == kNone) continue;
+    int64_t& begin = begins[static_cast<size_t>(groups)];
+    const auto look = [&](int32_t number) {
+      const ir::Value& v = g.values[static_cast<size_t>(number)];
+      if (v.scaled && v.scaled->axis == Axes::col && v.scaled->layout == ScaleLayout::global) {
+        begin = std::max(begin, info(v.scaled->format).block);  // powers of two
+      }
+    };
+    each_operand(g, n, look);
+    for (size_t p = 0; p < n.op->results.size(); ++p) {
+      look(n.first_result + static_cast<int32_t>(p));
+    }
   }
 }
 
