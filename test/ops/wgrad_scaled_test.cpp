@@ -96,7 +96,7 @@ TEST(WgradScaled, GroupsThatShareAGlobalBlockAreRefused) {
   const auto ran = [](int use, const std::vector<Range>& ranges) {
     Builder g("global");
     const auto groups = g.groups("g", 2, GroupForm::slots, {.row_alignment = use == 2 ? 32 : 1});
-    constexpr ScaledOptions kGlobal{.layout = ScaleLayout::global, .axis = Axes::col};
+    const ScaledOptions global{.layout = ScaleLayout::global, .axis = Axes::col};
     if (use == 2) {
       const auto x = g.add(Load{.x = g.input("x", {128, 8}, DType::f32), .groups = groups});
       g.output("y", x.then(Quantize{.to = Format::mxfp8_e4m3,
@@ -104,7 +104,7 @@ TEST(WgradScaled, GroupsThatShareAGlobalBlockAreRefused) {
                                     .col_layout = ScaleLayout::global})
                         .col);
     } else {
-      const auto x = g.scaled_input("x", {128, 8}, Format::mxfp8_e4m3, kGlobal);
+      const auto x = g.scaled_input("x", {128, 8}, Format::mxfp8_e4m3, global);
       if (use == 0) g.output("y", g.add(Load{.x = x, .groups = groups}));
       if (use == 1) g.output("y", g.add(GroupedWgrad{.a = x, .b = x, .groups = groups}));
     }

@@ -150,7 +150,7 @@ void Schedule::find_begins(const ir::Graph& g) {
     const auto look = [&](int32_t number) {
       const ir::Value& v = g.values[static_cast<size_t>(number)];
       if (v.scaled && v.scaled->axis == Axes::col && v.scaled->layout == ScaleLayout::global) {
-        begin = std::max(begin, info(v.scaled->format).block);  // powers of two
+        begin = std::max<int64_t>(begin, info(v.scaled->format).block);  // powers of two
       }
     };
     each_operand(g, n, look);
