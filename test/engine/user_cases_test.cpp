@@ -36,6 +36,36 @@ std::vector<uint16_t> bf16(const std::vector<float>& x) {
   return y;
 }
 
+// pytorch#193633, #154557: the same forward in bf16, whose tail is zeroed or left as it was.
+TEST(UserCases, TailOfABufferReachesNothingInBf16) {
+  GemmCase c;
+  c.rows = 1024;
+  c.ranges = consecutive({200, 0, 440});
+  c.x = whole_numbers(c.rows * c.sum, 1);
+  c.poison_unowned();
+  for (const Tail tail : {Tail::leave, Tail::zero}) {
+    Builder g("forward");
+    const Dim t = g.dynamic("T", 4096);
+    const GroupedGemm product{.a = g.input("x", {t, c.sum}, DType::bf16),
+                              .b = g.weights("w", {c.experts, c.features, c.sum}, DType::bf16),
+                              .groups = g.groups("g", 3, GroupForm::ends)};
+    g.output("y", g.add(product), {.dtype = DType::bf16, .tail = tail});
+    Bench bench(finish(g), {{"T", c.rows}});
+    bench.tensors.set("x", bf16(c.x));
+    bench.tensors.set("w", bf16(c.w));
+    put_groups(bench.tensors, "g", GroupForm::ends, DType::i32, c.ranges);
+    bench.run_well();
+    std::vector<uint16_t> wanted = bf16(c.expected());
+    std::memset(wanted.data() + 640 * c.features, tail == Tail::zero ? 0 : kPoison,
+                static_cast<size_t>(2 * 384 * c.features));
+    const auto y = bench.tensors.values<uint16_t>("y");
+    EXPECT_TRUE(y == wanted) << name(tail);
+    for (int64_t i = 0; i < 640 * c.features; ++i) {
+      ASSERT_NE(y[static_cast<size_t>(i)] & 0x7F80, 0x7F80) << i << " is not finite";
+    }
+  }
+}
+
 // pytorch#193633, #154557: the gradient by the tokens reads the weights across, all in bf16.
 TEST(UserCases, TailOfABufferReachesNoGradientInBf16) {
   GemmCase c;
@@ -172,25 +202,68 @@ TEST(UserCases, RowsAloneOrAmongOthers) {
   expect_same_bits(few.run(options), y);
 }
 
-// triton#10343, #10385: MXFP4 weights with K = 32, below any tile, and N = 258.
+// What a code of e2m1 says.
+double e2m1_value(uint8_t code) {
+  constexpr double kMagnitudes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  return (code & 8) != 0 ? -kMagnitudes[code & 7] : kMagnitudes[code & 7];
+}
+
+// A matrix (rows, 32) in MXFP4: one scale a row, and every element its own code.
+struct Mxfp4Rows {
+  std::vector<uint8_t> codes, exponents;
+
+  Mxfp4Rows(int64_t rows, uint32_t seed) {
+    std::mt19937 random(seed);
+    for (int64_t i = 0; i < rows * 32; ++i) codes.push_back(static_cast<uint8_t>(random() % 16));
+    for (int64_t i = 0; i < rows; ++i) {
+      exponents.push_back(static_cast<uint8_t>(124 + random() % 7));
+    }
+  }
+  [[nodiscard]] double at(int64_t row, int64_t k) const {
+    return std::ldexp(e2m1_value(codes[static_cast<size_t>(row * 32 + k)]),
+                      exponents[static_cast<size_t>(row)] - 127);
+  }
+  // The lower half of a byte is the even element.
+  void put(Tensors& t, const std::string& name, ScaleLayout layout) const {
+    std::vector<uint8_t> bytes;
+    for (size_t i = 0; i < codes.size(); i += 2) {
+      bytes.push_back(static_cast<uint8_t>(codes[i] | codes[i + 1] << 4));
+    }
+    t.set(name, bytes);
+    t.fill(name + ".scale", 0xFF);  // padding is NaN
+    for (size_t r = 0; r < exponents.size(); ++r) {
+      const size_t tiled = r / 128 * 512 + r % 32 * 16 + r % 128 / 32 * 4;
+      const size_t place = layout == ScaleLayout::linear ? r : tiled;
+      ASSERT_LT(static_cast<int64_t>(place), t.bytes(name + ".scale"));
+      t.data<uint8_t>(name + ".scale")[place] = exponents[r];
+    }
+  }
+};
+
+// triton#10343, #10385: MXFP4 weights with K = 32, below any tile, and N = 258. Every sum is a
+// multiple of 2^-8 below 2^16: all of them are exact.
 TEST(UserCases, Mxfp4OfOneBlockAndOddWidth) {
-  Builder g("narrow");
-  const auto x = g.scaled_input("x", {3, 32}, Format::mxfp4, {.layout = ScaleLayout::linear});
-  const auto w =
-      g.scaled_weights("w", {1, 258, 32}, Format::mxfp4, {.layout = ScaleLayout::linear});
-  g.output("y", g.add(GroupedGemm{.a = x, .b = w, .groups = g.groups("g", 1, GroupForm::ends)}));
-  Bench bench(finish(g));
-  bench.tensors.fill("x", 0x22);        // 1, 1
-  bench.tensors.fill("w", 0x54);        // 2, 3
-  bench.tensors.fill("x.scale", 0x7F);  // 1
-  auto scales = bench.tensors.raw("w.scale");
-  for (size_t n = 0; n < scales.size(); ++n) scales[n] = static_cast<uint8_t>(127 + n % 4);
-  bench.tensors.set("w.scale", scales);
-  bench.tensors.set<int32_t>("g", {3});
-  bench.run_well();
-  const auto y = bench.tensors.values<float>("y");
-  ASSERT_EQ(y.size(), 3u * 258);
-  for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], 80 * (1 << (i % 258 % 4))) << i;
+  for (const ScaleLayout layout : {ScaleLayout::linear, ScaleLayout::tiled_128x4}) {
+    SCOPED_TRACE(std::string(name(layout)));
+    Builder g("narrow");
+    const auto x = g.scaled_input("x", {3, 32}, Format::mxfp4, {.layout = layout});
+    const auto w = g.scaled_weights("w", {1, 258, 32}, Format::mxfp4, {.layout = layout});
+    g.output("y", g.add(GroupedGemm{.a = x, .b = w, .groups = g.groups("g", 1, GroupForm::ends)}));
+    Bench bench(finish(g));
+    const Mxfp4Rows tokens(3, 1);
+    const Mxfp4Rows weights(258, 2);
+    tokens.put(bench.tensors, "x", layout);
+    weights.put(bench.tensors, "w", layout);
+    bench.tensors.set<int32_t>("g", {3});
+    bench.run_well();
+    const auto y = bench.tensors.values<float>("y");
+    ASSERT_EQ(y.size(), 3u * 258);
+    for (int64_t i = 0; i < 3 * 258; ++i) {
+      double want = 0;
+      for (int64_t k = 0; k < 32; ++k) want += tokens.at(i / 258, k) * weights.at(i % 258, k);
+      EXPECT_EQ(static_cast<double>(y[static_cast<size_t>(i)]), want) << i / 258 << " " << i % 258;
+    }
+  }
 }
 
 // TE#2924, TE#3518: scales of a 64x64 MXFP8 tensor, compact and tiled, are not the same buffer.

@@ -1,11 +1,16 @@
 // Values that users of other libraries did not get, as their reports say; each names its origin.
+#include <limits>
+
 #include <cohort/numerics.h>
 
 #include "engine/gemm_case.h"
 #include "engine/near.h"
+#include "fixtures/findings.h"
 
 namespace cohort::test {
 namespace {
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // pytorch#190449: an fp8 output with a given scale, and the maximum before it. D is the code of
 // acc * scale, saturated; another scale gives another D and the same maximum.
@@ -66,6 +71,56 @@ TEST(UserCases, GradientsInE5m2) {
   bench.run_well();
   EXPECT_EQ(bench.tensors.values<float>("d"), (std::vector<float>{64, 128, 0, 32, 64, 0}));
   EXPECT_EQ(bench.tensors.values<float>("dprob"), (std::vector<float>{160, 160}));
+}
+
+// vllm#39593: token 2 is routed to expert 3 twice, which makes two rows of it in that group: both
+// count, each with its weight. Token 1 has one expert only, -1 stands for the other.
+TEST(UserCases, ATokenRoutedToOneExpertTwice) {
+  constexpr int64_t kTokens = 4, kTopK = 2, kAll = 7, kIn = 9, kOut = 5, kFour = 4;
+  Builder g("twice");
+  const auto x = g.input("x", {kTokens, kIn}, DType::f32);
+  const auto w = g.weights("w", {kFour, kOut, kIn}, DType::f32);
+  const auto y = g.add(GroupedGemm{.a = x,
+                                   .b = w,
+                                   .groups = g.groups("g", kFour, GroupForm::ends),
+                                   .gather = g.index("tok", kAll)});
+  const auto s = g.input("s", {kTokens, kTopK}, DType::f32);
+  g.output("o", g.add(Combine{.y = y, .rev = g.index("rev", {kTokens, kTopK}), .weights = s}));
+  Bench bench(finish(g));
+  const std::vector<float> xs = whole_numbers(kTokens * kIn, 1);
+  const std::vector<float> ws = whole_numbers(kFour * kOut * kIn, 2);
+  const std::vector<float> weights{0.5f, 2, 3, kNaN, 0.25f, 4, -1, 1.5f};
+  // Experts by entry: 0 and 2, 3 and none, 3 and 3, 2 and 0.
+  const int64_t experts[kTokens][kTopK] = {{0, 2}, {3, -1}, {3, 3}, {2, 0}};
+  bench.tensors.set("x", xs);
+  bench.tensors.set("w", ws);
+  bench.tensors.set("s", weights);
+  bench.tensors.set<int32_t>("g", {2, 2, 4, 7});
+  bench.tensors.set<int32_t>("tok", {0, 3, 0, 3, 1, 2, 2});
+  bench.tensors.set<int32_t>("rev", {0, 2, 4, -1, 5, 6, 3, 1});
+  bench.run_well();
+  const auto o = bench.tensors.values<float>("o");
+  for (int64_t t = 0; t < kTokens; ++t) {
+    for (int64_t n = 0; n < kOut; ++n) {
+      double want = 0;
+      for (int64_t j = 0; j < kTopK; ++j) {
+        if (experts[t][j] < 0) continue;
+        double sum = 0;
+        for (int64_t k = 0; k < kIn; ++k) {
+          sum += static_cast<double>(xs[static_cast<size_t>(t * kIn + k)]) *
+                 static_cast<double>(ws[static_cast<size_t>((experts[t][j] * kOut + n) * kIn + k)]);
+        }
+        want += static_cast<double>(weights[static_cast<size_t>(t * kTopK + j)]) * sum;
+      }
+      EXPECT_EQ(static_cast<double>(o[static_cast<size_t>(t * kOut + n)]), want) << t << " " << n;
+    }
+  }
+  // A row of no token is no row of a group: refused by name.
+  bench.tensors.set<int32_t>("tok", {0, 3, 0, 3, 1, 2, -1});
+  const Status status = bench.run();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(only(status.findings()).code, "E-INDEX");
+  EXPECT_EQ(only(status.findings()).op, "tok");
 }
 
 constexpr int64_t kRows = 12, kHidden = 8, kInter = 64, kExperts = 2;

@@ -6,6 +6,7 @@
 #include <cohort/numerics.h>
 
 #include "engine/gemm_case.h"
+#include "engine/near.h"
 #include "fixtures/findings.h"
 
 namespace cohort::test {
@@ -154,6 +155,74 @@ TEST(Glu, UnitScaleDataInEveryColumn) {
     const auto g = static_cast<double>(x[2 * i]);
     const double want = g / (1 + std::exp(-g)) * static_cast<double>(x[2 * i + 1]);
     ASSERT_NEAR(y[i], want, 4e-7 * std::fabs(want)) << i;
+  }
+}
+
+std::vector<float> normal_bf16(int64_t count, double deviation, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal(0, deviation);
+  std::vector<float> v(static_cast<size_t>(count));
+  for (float& x : v) x = static_cast<float>(round_to(DType::bf16, normal(random)));
+  return v;
+}
+
+void put_bf16(Tensors& t, const char* name, const std::vector<float>& v) {
+  ASSERT_TRUE(
+      encode(DType::bf16, v.data(), static_cast<int64_t>(v.size()), t.data<std::byte>(name)));
+}
+
+// A bf16 result: half a step, relative, and what the f32 sums may be wrong by.
+void expect_bf16(Tensors& t, const char* name, const std::vector<Near>& want) {
+  std::vector<float> got(want.size());
+  ASSERT_EQ(t.bytes(name), static_cast<int64_t>(2 * want.size()));
+  ASSERT_TRUE(
+      decode(DType::bf16, t.data<std::byte>(name), static_cast<int64_t>(got.size()), got.data()));
+  for (size_t i = 0; i < want.size(); ++i) {
+    const double bound = 0x1p-8 * (std::fabs(want[i].v) + want[i].e) + want[i].e;
+    ASSERT_LT(want[i].e, 0.002 * (1 + std::fabs(want[i].v))) << "an error that large says nothing";
+    ASSERT_NEAR(static_cast<double>(got[i]), want[i].v, bound) << name << " " << i;
+  }
+}
+
+// sonic-moe#63, quack#133: gated FC1 in bf16, M = 256, 2n = 256, K = 256, pre-activations of unit
+// scale. Both h and the activation are right in every column, whatever the packing.
+TEST(Glu, GatedFc1InBf16) {
+  constexpr int64_t kM = 256, kN = 256, kK = 256;
+  const auto x = normal_bf16(kM * kK, 1, 31);
+  const auto w = normal_bf16(kN * kK, 1.0 / 16, 32);
+  std::vector<Near> h;
+  for (int64_t i = 0; i < kM * kN; ++i) {
+    double sum = 0, magnitude = 0;
+    for (int64_t k = 0; k < kK; ++k) {
+      const double term = static_cast<double>(x[static_cast<size_t>(i / kN * kK + k)]) *
+                          static_cast<double>(w[static_cast<size_t>(i % kN * kK + k)]);
+      sum += term;
+      magnitude += std::fabs(term);
+    }
+    h.emplace_back(sum, kK * kUnit * magnitude);  // f32 additions in any order
+  }
+  for (const Packing packing : {Packing::split, Packing::interleaved, Packing::bands32}) {
+    SCOPED_TRACE(std::string(name(packing)));
+    Builder g("fc1");
+    const auto pre = g.add(GroupedGemm{.a = g.input("x", {kM, kK}, DType::bf16),
+                                       .b = g.weights("w", {1, kN, kK}, DType::bf16),
+                                       .groups = g.groups("ends", 1, GroupForm::ends)});
+    g.output("h", pre, {.dtype = DType::bf16});
+    g.output("y", pre.then(Glu{.act = GluAct::swiglu, .packing = packing}), {.dtype = DType::bf16});
+    Bench bench(finish(g));
+    put_bf16(bench.tensors, "x", x);
+    put_bf16(bench.tensors, "w", w);
+    bench.tensors.set<int32_t>("ends", {kM});
+    bench.run_well();
+    expect_bf16(bench.tensors, "h", h);
+    const int64_t band = packing == Packing::split ? kN / 2 : packing == Packing::bands32 ? 32 : 1;
+    std::vector<Near> y;
+    for (int64_t i = 0; i < kM * kN / 2; ++i) {
+      const int64_t n = i % (kN / 2);
+      const auto gate = static_cast<size_t>(i / (kN / 2) * kN + n / band * 2 * band + n % band);
+      y.push_back(h[gate] * sigmoid(h[gate]) * h[gate + static_cast<size_t>(band)]);
+    }
+    expect_bf16(bench.tensors, "y", y);
   }
 }
 

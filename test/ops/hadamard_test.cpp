@@ -160,29 +160,54 @@ TEST(DBias, IsStoredAsBf16WhenAsked) {
   EXPECT_EQ(codes(findings), "E-DTYPE");
 }
 
+// The loss sum(dY * (x + p * b)), x and b at some numbers, moved by each b in turn: linear in it,
+// and every number is short, so that central differences are exact. Without p, p is 1.
 TEST(DBias, IsTheGradientOfABias) {
-  // d/db of sum(w * (x + p * b)) by the definition: p times w, summed over the rows.
-  Small s(5, 3, {2, 5});
-  const auto p = s.g.row_input("p", 5);
-  Bench b = s.bench(s.x.then(DBias{.scaled_by = p}));
-  const std::vector<float> w = whole_numbers(15, 4), prob = whole_numbers(5, 9);
-  b.tensors.set("x", w);
-  b.tensors.set("p", prob);
-  b.run_well();
-  const std::vector<float> got = b.tensors.values<float>("y");
-  const auto loss = [&](size_t group, size_t n, double h) {
-    double sum = 0;
-    for (size_t r = 0; r < 5; ++r) {
-      const bool own = (r < 2 ? 0u : 1u) == group;
-      const double bias = own ? h : 0;
-      sum += static_cast<double>(w[r * 3 + n]) * static_cast<double>(prob[r]) * bias;
+  constexpr size_t kRows = 7, kN = 3, kGroups = 3;
+  const std::vector<int32_t> ends{2, 2, 7};
+  const std::vector<float> d = whole_numbers(kRows * kN, 4), x = whole_numbers(kRows * kN, 5);
+  const std::vector<float> prob = whole_numbers(kRows, 9);
+  for (const bool is_scaled : {false, true}) {
+    Small s(kRows, kN, ends);  // its x is dY
+    const auto forward =
+        s.g.add(Load{.x = s.g.input("fc", {kRows, kN}, DType::f32), .groups = s.groups});
+    Bias bias{.by = s.g.group_matrix("b", {kGroups, kN})};
+    DBias gradient;
+    if (is_scaled) bias.scaled_by = gradient.scaled_by = s.g.row_input("p", kRows);
+    s.g.output("out", forward.then(bias));
+    Bench bench = s.bench(s.x.then(gradient));
+    std::vector<float> b = whole_numbers(kGroups * kN, 6);
+    bench.tensors.set("x", d);
+    bench.tensors.set("fc", x);
+    bench.tensors.set("b", b);
+    if (is_scaled) bench.tensors.set("p", prob);
+    bench.run_well();
+    const auto loss = [&] {
+      double sum = 0;
+      for (size_t i = 0; i < kRows * kN; ++i) {
+        const size_t r = i / kN, group = r < 2 ? 0 : 2;
+        const double p = is_scaled ? static_cast<double>(prob[r]) : 1;
+        sum += static_cast<double>(d[i]) *
+               (static_cast<double>(x[i]) + p * static_cast<double>(b[group * kN + i % kN]));
+      }
+      return sum;
+    };
+    double total = 0;  // the same loss of what the graph gives
+    const auto out = bench.tensors.values<float>("out");
+    for (size_t i = 0; i < out.size(); ++i) {
+      total += static_cast<double>(out[i]) * static_cast<double>(d[i]);
     }
-    return sum;
-  };
-  for (size_t group = 0; group < 2; ++group) {
-    for (size_t n = 0; n < 3; ++n) {
-      const double slope = (loss(group, n, 0.5) - loss(group, n, -0.5)) / 1.0;
-      EXPECT_EQ(static_cast<double>(got[group * 3 + n]), slope);
+    EXPECT_EQ(total, loss());
+    const auto got = bench.tensors.values<float>("y");
+    ASSERT_EQ(got.size(), b.size());
+    for (size_t i = 0; i < b.size(); ++i) {
+      const float at = b[i];
+      b[i] = at + 0.5f;
+      const double above = loss();
+      b[i] = at - 0.5f;
+      const double below = loss();
+      b[i] = at;
+      EXPECT_EQ(static_cast<double>(got[i]), above - below) << is_scaled << " " << i;
     }
   }
 }

@@ -1,8 +1,10 @@
-// A gradient of weights in f32 whole numbers: every order of summation gives the same bits.
+// A gradient of weights in whole numbers: every order of summation gives the same bits.
 #pragma once
 
 #include <optional>
 #include <vector>
+
+#include <cohort/numerics.h>
 
 #include "engine/gemm_case.h"
 
@@ -20,6 +22,7 @@ struct WgradCase {
   std::optional<std::vector<int32_t>> gather_b;
   std::optional<std::vector<float>> alpha;
   std::optional<std::vector<float>> old;
+  DType in = DType::f32;  ///< Of a and b: f32 or bf16.
 
   std::vector<float> a = whole_numbers(source_a * i, 1);
   std::vector<float> b = whole_numbers(source_b * j, 2);
@@ -29,8 +32,8 @@ struct WgradCase {
   [[nodiscard]] Graph graph(DType out = DType::f32) const {
     Builder g("wgrad");
     const Dim t = g.dynamic("T", 4096);
-    GroupedWgrad op{.a = g.input("a", {gather_a ? Dim(source_a) : t, i}, DType::f32),
-                    .b = g.input("b", {gather_b ? Dim(source_b) : t, j}, DType::f32),
+    GroupedWgrad op{.a = g.input("a", {gather_a ? Dim(source_a) : t, i}, in),
+                    .b = g.input("b", {gather_b ? Dim(source_b) : t, j}, in),
                     .groups = g.groups("g", groups(), form)};
     if (gather_a) op.gather_a = g.index("gather_a", t);
     if (gather_b) op.gather_b = g.index("gather_b", t);
@@ -40,8 +43,8 @@ struct WgradCase {
     return finish(g);
   }
   void fill(Tensors& t) const {
-    t.set("a", a);
-    t.set("b", b);
+    put(t, "a", a);
+    put(t, "b", b);
     put_groups(t, "g", form, DType::i32, ranges);
     if (gather_a) t.set("gather_a", *gather_a);
     if (gather_b) t.set("gather_b", *gather_b);
@@ -66,6 +69,11 @@ struct WgradCase {
   }
 
  private:
+  void put(Tensors& t, const char* name, const std::vector<float>& x) const {
+    if (in == DType::f32) return t.set(name, x);
+    ASSERT_EQ(t.bytes(name), static_cast<int64_t>(2 * x.size())) << name;
+    ASSERT_TRUE(encode(in, x.data(), static_cast<int64_t>(x.size()), t.data<std::byte>(name)));
+  }
   [[nodiscard]] float element(int64_t g, int64_t m, int64_t n) const {
     const Range& range = ranges[static_cast<size_t>(g)];
     double sum = 0;
