@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -97,10 +98,18 @@ class Checker {
     ++t.elements;
     const bool nan = std::isnan(a.low) || std::isnan(a.high);
     const bool good = nan ? std::isnan(got) : got >= a.low && got <= a.high;
-    const double bound = std::max(a.high - a.wanted, a.wanted - a.low);
+    // The side of the wanted value that the other lies on; of one that is NaN the wider.
+    const double above = a.high - a.wanted;
+    const double below = a.wanted - a.low;
+    const double bound = got > a.wanted ? above : got < a.wanted ? below : std::max(above, below);
     const double error = std::fabs(got - a.wanted);
-    if (error > 0 && bound > 0) t.largest = std::max(t.largest, error / bound);
-    if (good) return;
+    const double in_bounds = bound > 0 ? error / bound : std::numeric_limits<double>::infinity();
+    if (good) {
+      if (error > 0 && bound > 0) t.largest = std::max(t.largest, in_bounds);
+      return;
+    }
+    t.largest =
+        std::max(t.largest, in_bounds >= 1 ? in_bounds : std::numeric_limits<double>::infinity());
     if (t.wrong++ > 0) return;
     t.rank = 2;
     t.index[0] = row;
@@ -248,7 +257,12 @@ std::string line(const TensorComparison& t, int64_t unbounded) {
     n += std::snprintf(text + n, sizeof text - static_cast<size_t>(n), format, values...);
   };
   // An error in bounds says nothing when there is no bound.
-  if (unbounded == 0 || unbounded < t.elements) append(", largest error %.3g bounds", t.largest);
+  if (std::isinf(t.largest)) {
+    append("%s",
+           ", largest error past any number of bounds: a bound is 0, or a value NaN or infinite");
+  } else if (unbounded == 0 || unbounded < t.elements || t.wrong > 0) {
+    append(", largest error %.3g bounds", t.largest);
+  }
   if (unbounded > 0) append(", not bounded: %lld", static_cast<long long>(unbounded));
   if (t.wrong > 0) {
     append("; first at [%lld, %lld]: wanted %.9g, got %.9g, allowed error %.3g",

@@ -14,13 +14,13 @@ namespace cohort {
 struct TensorComparison {
   std::string_view tensor;    ///< Name ("y", "y.scale"); lives as long as the comparison.
   int64_t elements = 0;       ///< Elements compared: rows of groups, tails that are zero.
-  int64_t wrong = 0;          ///< Elements outside their bound.
-  double largest = 0;         ///< Largest error seen, in bounds: at most 1 when none is wrong.
+  int64_t wrong = 0;          ///< Elements outside their bound; 0: `largest` is at most 1.
+  double largest = 0;         ///< Largest error, in bounds; infinite: wrong by a bound of 0 or NaN.
   int32_t rank = 0;           ///< Rank of `index`.
   int64_t index[kMaxRank]{};  ///< First wrong element; of block scales: row (or feature), block.
   double wanted = 0;          ///< The reference's value there.
   double got = 0;             ///< The value given there.
-  double bound = 0;           ///< Largest error allowed there.
+  double bound = 0;           ///< Largest error allowed there, to the side of `got`.
 };
 
 namespace detail {

@@ -49,6 +49,15 @@ double coded(const numerics::BlockSpec& spec, double y, int side) {
   return side * up;
 }
 
+// An end of the interval of x as the quantiser scales it. No further than the largest f32: codes
+// saturate long before, and infinity times a slack of 0 would be NaN. Nothing else is known of an
+// end without a bound than that it stands for numbers, which a factor of 0 makes 0.
+double scaled_end(const Allowed& x, double end, float factor) {
+  constexpr double kMost = static_cast<double>(std::numeric_limits<float>::max());
+  if (std::isinf(end) && factor == 0 && std::isfinite(x.wanted)) return 0;
+  return std::clamp(static_cast<double>(static_cast<float>(end) * factor), -kMost, kMost);
+}
+
 // Every scale between two: powers of two, or E4M3 codes. Of f32 scales the ends.
 std::vector<double> scales_between(const numerics::BlockSpec& spec, double low, double high) {
   if (!(low < high)) return {low};
@@ -129,8 +138,7 @@ Allowed allowed_code(const numerics::BlockSpec& spec, double scale, const Allowe
   const float factor = numerics::element_factor(spec, static_cast<float>(scale));
   // An approximate reciprocal errs by a unit in its last place (PTX ISA, rcp.approx).
   const double slack = spec.reciprocal == Reciprocal::approx ? 0x1p-22 : 0;
-  double ends[2] = {static_cast<double>(static_cast<float>(x.low) * factor),
-                    static_cast<double>(static_cast<float>(x.high) * factor)};
+  double ends[2] = {scaled_end(x, x.low, factor), scaled_end(x, x.high, factor)};
   if (ends[0] > ends[1]) std::swap(ends[0], ends[1]);  // a negative norm
   // NaN has no code in e2m1: any is right.
   if (spec.element == DType::e2m1 && (std::isnan(scale) || std::isnan(ends[0]))) return {0, -6, 6};
