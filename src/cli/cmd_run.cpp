@@ -85,6 +85,7 @@ std::vector<std::string> different_bytes(const Graph& graph, const RunMemory& go
 struct Compared {
   std::optional<Comparison> bounds;
   std::vector<std::string> different;  ///< Outputs that have something wrong.
+  int64_t elements = 0;                ///< Looked at, of all outputs.
   std::string text;                    ///< A line an output.
 };
 
@@ -97,11 +98,15 @@ Compared compare_with_reference(const Graph& graph, const RunMemory& memory,
     c.text = bounds->text();
     for (int32_t i = 0; i < bounds->size(); ++i) {
       if ((*bounds)[i].wrong > 0) c.different.emplace_back((*bounds)[i].tensor);
+      c.elements += (*bounds)[i].elements;
     }
     return c;
   }
   if (bounds.findings().kind() != ErrorKind::unsupported) throw Failure{bounds.findings()};
   c.different = different_bytes(graph, memory, fill);
+  for (const NamedTensor& o : memory.outputs()) {
+    c.elements += byte_count(o.view) * 8 / bits(o.view.dtype);
+  }
   c.text = "compared byte by byte: " + std::string(bounds.findings().text()) + "\n";
   for (const std::string& name : c.different) c.text += name + ": bytes differ\n";
   return c;
@@ -156,14 +161,14 @@ void print_run(const Common& common, const RunArguments& a, const Plan& plan, co
   if (common.json) {
     Json names = Json::array();
     for (const NamedTensor& o : m.outputs()) names.push_back(o.name);
-    Json j{{"ok", good},
-           {"engine", plan.engine()},
-           {"device", plan.device().name()},
-           {"sizes", sizes},
-           {"seconds", seconds},
-           {"outputs", names},
-           {"compared", a.compare},
-           {"different", compared.different}};
+    Json j{{"ok", good},          {"engine", plan.engine()},      {"device", plan.device().name()},
+           {"sizes", sizes},      {"seconds", seconds},           {"outputs", names},
+           {"compared", nullptr}, {"compared_elements", nullptr}, {"different", nullptr}};
+    if (!a.compare.empty()) {
+      j["compared"] = a.compare;
+      j["compared_elements"] = compared.elements;
+      j["different"] = compared.different;
+    }
     if (compared.bounds) j["comparison"] = comparison_json(*compared.bounds);
     print(j.dump(1) + "\n");
     return;
@@ -177,8 +182,10 @@ void print_run(const Common& common, const RunArguments& a, const Plan& plan, co
   for (const auto& [name, value] : sizes.items()) s += ", " + name + " = " + value.dump();
   s += "\n";
   if (!a.compare.empty() && good) {
-    s += (compared.bounds ? "within the bounds of " : "equal to ") + a.compare + ":\n" +
-         compared.text;
+    s += compared.elements == 0 ? "nothing was compared with "
+         : compared.bounds      ? "within the bounds of "
+                                : "equal to ";
+    s += a.compare + ":\n" + compared.text;
   }
   if (!a.outputs.empty()) s += "outputs in " + a.outputs + "\n";
   print(s);
@@ -214,6 +221,10 @@ int run(const Common& common, const RunArguments& a) {
   if (!a.compare.empty()) compared = compare_with_reference(graph, memory, fill);
   if (!a.outputs.empty()) store(a.outputs, memory.outputs());
   print_run(common, a, plan, memory, seconds, compared);
+  if (!a.compare.empty() && compared.elements == 0) {
+    std::fputs("nothing was compared: no row of an output belongs to a group, or all are empty\n",
+               stderr);
+  }
   if (compared.different.empty()) return kOk;
   compared.text.erase(compared.text.find_last_not_of('\n') + 1);
   throw Stop{kBadGraph,

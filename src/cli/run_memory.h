@@ -52,7 +52,6 @@ class RunMemory {
   void add_pointers(const Json& input);
   void add_output_pointers(const Graph& graph, const Json& output);
   std::string_view kept_name(std::string name);
-  [[nodiscard]] SizeMap rows_by_user() const;
 
   Json graph_;
   SizeMap size_map_;
@@ -67,10 +66,14 @@ class RunMemory {
   std::vector<std::unique_ptr<std::string>> names_;  ///< Views of names live as long.
 };
 
-/// Named extents as the shapes of a file's inputs say, with --size on top. Throws Stop when one is
-/// missing or two shapes disagree.
+/// Named extents as the shapes of a file's inputs say, with --size on top; without a file they have
+/// defaults. Throws Stop when one is missing or two shapes disagree.
 [[nodiscard]] SizeMap infer_sizes(const Json& graph, const TensorFile* file,
                                   const std::vector<std::string>& given);
+
+/// What each groups input divides and how many rows each index may name. Keys of an index whose
+/// entries must differ end in "!".
+[[nodiscard]] SizeMap rows_by_user(const Json& graph, const SizeMap& sizes);
 
 /// Extents of an input of the graph's JSON in the order in which its elements stand.
 [[nodiscard]] std::vector<Json> stored_order(const Json& input);

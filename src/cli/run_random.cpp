@@ -54,7 +54,7 @@ class Random {
   std::vector<int64_t> groups(int64_t count, int64_t rows, int64_t unit) {
     std::vector<int64_t> sizes(static_cast<size_t>(count), 0);
     const int64_t empty = count / 2;
-    for (int64_t left = rows / unit; left > 0; --left) {
+    for (int64_t left = count > 0 ? rows / unit : 0; left > 0; --left) {
       int64_t g = below(count);
       if (g == empty && count > 1) g = (g + 1) % count;
       sizes[static_cast<size_t>(g)] += unit;
@@ -107,17 +107,16 @@ float spread_of(DType element) {
 
 }  // namespace
 
-// What each groups input divides and how many rows each index may name: the nodes and outputs that
-// use them say so. Keys of an index whose entries must differ end in "!".
-SizeMap RunMemory::rows_by_user() const {
+// The nodes and outputs that use groups and indices say so.
+SizeMap rows_by_user(const Json& graph, const SizeMap& sizes) {
   SizeMap rows_of;
   std::map<std::string, const Json*> inputs;
-  for (const Json& i : graph_["inputs"]) inputs[i["name"]] = &i;
+  for (const Json& i : graph["inputs"]) inputs[i["name"]] = &i;
   std::map<std::string, int64_t> node_rows;
   int64_t number = 0;
   const auto extents = [&](const std::string& name) {
     std::vector<int64_t> e;
-    for (const Json& x : (*inputs.at(name))["shape"]) e.push_back(extent_of(x, size_map_));
+    for (const Json& x : (*inputs.at(name))["shape"]) e.push_back(extent_of(x, sizes));
     return e;
   };
   const auto count = [&](const std::string& name) {
@@ -132,7 +131,7 @@ SizeMap RunMemory::rows_by_user() const {
   const auto given = [](const Json& item, const char* key) {
     return item.contains(key) && !item[key].is_null();
   };
-  for (const Json& n : graph_["nodes"]) {
+  for (const Json& n : graph["nodes"]) {
     int64_t rows = 0;
     for (const char* source : {"in", "a", "x", "y", "d_out"}) {
       if (!given(n, source)) continue;
@@ -159,9 +158,9 @@ SizeMap RunMemory::rows_by_user() const {
     }
     node_rows["%" + std::to_string(number++)] = rows;
   }
-  for (const Json& o : graph_["outputs"]) {
+  for (const Json& o : graph["outputs"]) {
     if (!given(o, "scatter")) continue;
-    const int64_t places = extent_of(o["rows"], size_map_) / o["top_k"].get<int64_t>();
+    const int64_t places = extent_of(o["rows"], sizes) / o["top_k"].get<int64_t>();
     rows_of[o["scatter"].get<std::string>() + "!"] = places;
     if (given(o, "slot")) rows_of[o["slot"]] = o["top_k"].get<int64_t>();
   }
@@ -170,7 +169,7 @@ SizeMap RunMemory::rows_by_user() const {
 
 void RunMemory::randomize(uint64_t seed) {
   Random random(seed);
-  SizeMap rows_of = rows_by_user();
+  SizeMap rows_of = rows_by_user(graph_, size_map_);
   for (const Json& i : graph_["inputs"]) {
     const std::string name = i["name"];
     const std::string role = i["role"];

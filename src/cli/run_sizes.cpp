@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <unordered_set>
+#include <utility>
 
 #include "cli/run_memory.h"
 
@@ -31,11 +32,11 @@ std::vector<Json> stored_order(const Json& input) {
 namespace {
 
 void set_size(SizeMap& sizes, const std::string& dim, int64_t value, const std::string& from,
-              std::vector<Problem>& problems) {
+              const std::string& before, std::vector<Problem>& problems) {
   const auto [it, is_new] = sizes.emplace(dim, value);
   if (is_new || it->second == value) return;
   problems.push_back({"E-SIZE", dim,
-                      from + " says " + std::to_string(value) + ", another tensor says " +
+                      from + " says " + std::to_string(value) + ", " + before + " says " +
                           std::to_string(it->second),
                       std::to_string(it->second), std::to_string(value)});
 }
@@ -87,9 +88,28 @@ SizeMap given_sizes(const std::vector<std::string>& given, std::vector<Problem>&
                  {{"E-USAGE", "", "--size wants NAME=VALUE with a value of 0 or more, got " + text,
                    "NAME=VALUE", text}}};
     }
-    set_size(sizes, text.substr(0, equals), value, "--size", problems);
+    set_size(sizes, text.substr(0, equals), value, "--size", "another --size", problems);
   }
   return sizes;
+}
+
+// Extents that nobody gave and that count entries of an index into no rows: such an index has none.
+void empty_indices(const Json& graph, const SizeMap& given, SizeMap& sizes) {
+  // Only whether there are rows matters, and products of small extents do not overflow.
+  SizeMap probe;
+  for (const auto& [name, value] : sizes) probe[name] = std::min<int64_t>(value, 1);
+  for (bool is_new = true; is_new;) {
+    is_new = false;
+    const SizeMap rows_of = rows_by_user(graph, probe);
+    for (const Json& input : graph["inputs"]) {
+      const auto rows = rows_of.find(input["name"].get<std::string>());
+      if (input["role"] != "index" || rows == rows_of.end() || rows->second > 0) continue;
+      const Json& dim = input["shape"][0];
+      if (!dim.is_string() || given.contains(dim.get<std::string>())) continue;
+      is_new |= std::exchange(probe[dim.get<std::string>()], 0) != 0;
+      sizes[dim.get<std::string>()] = 0;
+    }
+  }
 }
 
 }  // namespace
@@ -97,7 +117,8 @@ SizeMap given_sizes(const std::vector<std::string>& given, std::vector<Problem>&
 SizeMap infer_sizes(const Json& graph, const TensorFile* file,
                     const std::vector<std::string>& given) {
   std::vector<Problem> problems;
-  SizeMap sizes = given_sizes(given, problems);
+  const SizeMap told = given_sizes(given, problems);
+  SizeMap sizes = told;
   for (const Json& input : graph["inputs"]) {
     if (file == nullptr || input["role"] == "weight_pointers") continue;
     const std::string name = input["name"];
@@ -110,7 +131,7 @@ SizeMap infer_sizes(const Json& graph, const TensorFile* file,
       if (!shape[d].is_string()) continue;
       const bool packed = input["dtype"] == "e2m1" && d + 1 == shape.size();
       set_size(sizes, shape[d], packed && v.shape[d] <= INT64_MAX / 2 ? 2 * v.shape[d] : v.shape[d],
-               "'" + name + "'", problems);
+               "'" + name + "'", told.contains(shape[d].get<std::string>()) ? "--size" : "another tensor", problems);
     }
   }
   // Groups of form `starts` fill T, so T must suit the alignment that they promise.
@@ -135,6 +156,7 @@ SizeMap infer_sizes(const Json& graph, const TensorFile* file,
   }
   if (!problems.empty() && file != nullptr) name_problems(graph, *file, problems);
   stop_with(std::move(problems));
+  if (file == nullptr) empty_indices(graph, told, sizes);
   return sizes;
 }
 

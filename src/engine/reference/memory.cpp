@@ -195,7 +195,9 @@ int64_t Memory::index_row(int32_t value, int64_t i, int64_t limit, bool may_skip
   const int64_t row = index_entry(value, i);
   if (row >= 0 && row < limit) return row;
   if (row == -1 && may_skip) return row;
-  fail_index(graph_, value, i, (may_skip ? "-1 .. " : "0 .. ") + std::to_string(limit - 1),
+  const std::string none = may_skip ? "-1" : "no entries";  // in a range without rows
+  fail_index(graph_, value, i,
+             limit > 0 ? (may_skip ? "-1 .. " : "0 .. ") + std::to_string(limit - 1) : none,
              std::to_string(row));
 }
 
