@@ -1,4 +1,6 @@
 // The command `cohort`.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <csignal>
@@ -27,6 +29,34 @@ std::string seed_fault(const std::string& text) {
 std::string path_fault(const std::string& path) {
   return path.empty() ? "wanted a path, got an empty one" : "";
 }
+// Outputs are written under a temporary name and renamed, which a stream cannot be.
+std::string output_fault(const std::string& path) {
+  return path == "-" ? "wanted a file, got -: outputs do not go to standard output"
+                     : path_fault(path);
+}
+std::string name_fault(const std::string& name) {
+  return name.empty() ? "wanted a name, got an empty one" : "";
+}
+
+// Whether "NAME=VALUE" is a variable that the library may have read; an empty one counts as none.
+bool is_ours(std::string_view variable) {
+  const size_t equals = variable.find('=');
+  return variable.substr(0, 7) == "COHORT_" && equals != std::string_view::npos &&
+         equals + 1 < variable.size();
+}
+
+// What is set for the library as a shell takes it, before the command: it decides about a failure
+// as the arguments do.
+std::string environment_prefix() {
+  std::string s;
+  for (char** v = environ; v != nullptr && *v != nullptr; ++v) {
+    const std::string_view variable(*v);
+    if (!is_ours(variable)) continue;
+    const size_t equals = variable.find('=') + 1;
+    s.append(variable.substr(0, equals)).append(quoted(variable.substr(equals))).append(" ");
+  }
+  return s;
+}
 
 // The commands, their options, and what runs when one is chosen.
 class Application {
@@ -49,7 +79,7 @@ class Application {
   }
 
   int run_command(int argc, char** argv) {
-    common_.repro = "cohort";
+    common_.repro = environment_prefix() + "cohort";
     for (int i = 1; i < argc; ++i) common_.repro += " " + quoted(argv[i]);
     // Also where the arguments cannot be parsed to the end.
     for (int i = 1; i < argc; ++i) common_.json |= std::string_view(argv[i]) == "--json";
@@ -95,15 +125,15 @@ class Application {
   void add_plan() {
     CLI::App* p = graph_command("plan", "Choose an engine for a device, present or not.",
                                 [this] { return plan(common_, plan_); });
-    p->add_option("--arch", plan_.arch, "cpu, sm90, sm100, sm103 or sm107");
-    p->add_option("--engine", plan_.engine, "Only this engine");
+    p->add_option("--arch", plan_.arch, "cpu, sm90, sm100, sm103 or sm107")->check(name_fault);
+    p->add_option("--engine", plan_.engine, "Only this engine")->check(name_fault);
     p->add_flag("--explain", plan_.explain, "Why this engine and why not the others");
   }
 
   void add_run() {
     CLI::App* r = graph_command("run", "Plan and execute.", [this] { return run(common_, run_); });
-    r->add_option("--arch", run_.arch, "cpu, sm90, sm100, sm103 or sm107");
-    r->add_option("--engine", run_.engine, "Only this engine");
+    r->add_option("--arch", run_.arch, "cpu, sm90, sm100, sm103 or sm107")->check(name_fault);
+    r->add_option("--engine", run_.engine, "Only this engine")->check(name_fault);
     CLI::Option* inputs =
         r->add_option("--inputs", run_.inputs, "Tensors by name, safetensors")->check(path_fault);
     CLI::Option* random =
@@ -111,7 +141,7 @@ class Application {
     inputs->excludes(random);
     r->add_option("--size", run_.sizes, "Value of a dynamic extent, NAME=VALUE");
     r->add_option("--outputs", run_.outputs, "Where to store the outputs, safetensors")
-        ->check(path_fault);
+        ->check(output_fault);
     CLI::Option* compare =
         r->add_option("--compare", run_.compare, "Hold every output to its derived error bound")
             ->check(CLI::IsMember({"reference"}));
@@ -168,7 +198,11 @@ char** arguments = nullptr;
   } catch (...) {
     exit = kInternal;
   }
-  std::fprintf(stderr, "%s\nREPRO: cohort", what);
+  std::fprintf(stderr, "%s\nREPRO: ", what);
+  for (char** v = environ; v != nullptr && *v != nullptr; ++v) {
+    if (is_ours(*v)) std::fprintf(stderr, "%s ", *v);
+  }
+  std::fputs("cohort", stderr);
   for (char** a = arguments + 1; *a != nullptr; ++a) std::fprintf(stderr, " %s", *a);
   std::fputc('\n', stderr);
   std::_Exit(exit);

@@ -131,7 +131,8 @@ SizeMap infer_sizes(const Json& graph, const TensorFile* file,
       if (!shape[d].is_string()) continue;
       const bool packed = input["dtype"] == "e2m1" && d + 1 == shape.size();
       set_size(sizes, shape[d], packed && v.shape[d] <= INT64_MAX / 2 ? 2 * v.shape[d] : v.shape[d],
-               "'" + name + "'", told.contains(shape[d].get<std::string>()) ? "--size" : "another tensor", problems);
+               "'" + name + "'",
+               told.contains(shape[d].get<std::string>()) ? "--size" : "another tensor", problems);
     }
   }
   // Groups of form `starts` fill T, so T must suit the alignment that they promise.

@@ -56,16 +56,28 @@ std::vector<Reason> ask(const Engine& engine, const Request& request) {
   return reasons;
 }
 
-Findings unsupported(const Request& request, const std::vector<RefusalText>& refusals) {
+// Which engines there are, when one was asked for that is none of them.
+std::string engines_hint(std::string_view wanted, std::span<const Engine* const> engines) {
+  std::string names;
+  for (const Engine* engine : engines) {
+    if (wanted.empty() || engine->name() == wanted) return {};
+    names += (names.empty() ? "" : ", ") + std::string(engine->name());
+  }
+  return names.empty() ? names : "engines of this build: " + names;
+}
+
+Findings unsupported(const Request& request, const std::vector<RefusalText>& refusals,
+                     std::span<const Engine* const> engines) {
   base::Diagnostics d;
+  const std::string hint = engines_hint(request.options.engine, engines);
   for (const RefusalText& r : refusals) {
-    d.add(
-        {.code = "E-UNSUPPORTED",
-         .op = r.engine,
-         .field = r.reason.constraint,
-         .wanted = r.reason.wanted,
-         .got = r.reason.got,
-         .message = r.reason.constraint + ": wanted " + r.reason.wanted + ", got " + r.reason.got});
+    d.add({.code = "E-UNSUPPORTED",
+           .op = r.engine,
+           .field = r.reason.constraint,
+           .wanted = r.reason.wanted,
+           .got = r.reason.got,
+           .message = r.reason.constraint + ": wanted " + r.reason.wanted + ", got " + r.reason.got,
+           .hint = hint});
   }
   if (refusals.empty()) {
     d.add({.code = "E-UNSUPPORTED", .message = "this build of the library has no engine"});
@@ -157,7 +169,7 @@ PlanData* plan_graph(const ir::Graph& graph, int32_t device, const PlanOptions& 
     data->executable.reset();
     served.erase(served.begin());
   }
-  if (served.empty()) throw base::FindingsError{unsupported(request, data->refusals)};
+  if (served.empty()) throw base::FindingsError{unsupported(request, data->refusals, engines)};
   data->engine = served.front().engine->name();
   data->group_alignment = group_alignment(graph, *data->executable);
   data->explanation =

@@ -34,6 +34,20 @@ TEST_F(Failures, Usage) {
   fails("run " + g + " --random 1 --size M=-1", 2, "NAME=VALUE");
   fails("run " + g + " --random one", 2, "--random");
   fails("run " + g + " --random 1 --compare nobody", 2, "nobody");
+  for (const std::string empty : {" --arch ''", " --engine ''"}) {
+    fails("plan " + g + empty, 2, "wanted a name, got an empty one");
+    fails("run " + g + " --random 1" + empty, 2, "wanted a name, got an empty one");
+  }
+  fails("run " + g + " --random 1 --size M=2 --outputs -", 2, "do not go to standard output");
+  EXPECT_FALSE(std::filesystem::exists("-"));
+}
+
+TEST_F(Failures, NamesOfEnginesAreListed) {
+  const std::string g = sample("matmul_relu");
+  fails("plan " + g + " --engine native", 1, "engines of this build: reference");
+  const Said other = cohort("plan " + g + " --engine reference --arch sm42");
+  EXPECT_EQ(other.exit, 1);
+  EXPECT_EQ(other.err.find("engines of this build"), std::string::npos) << other.err;
 }
 
 TEST_F(Failures, GraphFiles) {
@@ -164,7 +178,7 @@ TEST_F(Failures, EveryTensorThatDoesNotFit) {
   const std::string file = write("f", tensors(header, 3076));
   fails("run " + g + " --inputs " + file, 1, "b: wanted [256, 512], the file has [1, 512]");
   fails("run " + g + " --inputs " + file, 1, "c: the graph has no such input");
-  fails("run " + g + " --size M=3 --inputs " + file, 1, "E-SIZE");
+  fails("run " + g + " --size M=3 --inputs " + file, 1, "E-SIZE M: 'a' says 2, --size says 3");
   const std::string no_a = R"({"b":{"dtype":"BF16","shape":[256,512],"data_offsets":[0,262144]}})";
   fails("run " + g + " --inputs " + write("n", tensors(no_a, 262144)), 1, "--size M=");
   fails("run " + g + " --size M=2 --inputs " + path("n"), 1, "a: the file has no such tensor");
@@ -175,6 +189,8 @@ TEST_F(Failures, SizesAndMemory) {
   fails("run " + g + " --random 1 --size M=5000", 1, "E-SIZE");
   fails("run " + g + " --random 1 --size Q=5", 1, "E-SIZE");
   EXPECT_EQ(cohort("run " + g + " --random 1 --size M=0").exit, 0);
+  fails("run " + g + " --random 1 --size M=4 --size M=5", 1,
+        "E-SIZE M: --size says 5, another --size says 4");
   Json big = Json::parse(read_file(g));
   big["inputs"][1]["shape"] = {int64_t{1} << 40, 512};
   fails("run " + write("big.json", big.dump()) + " --random 1 --size M=1", 1, "E-MEMORY");
@@ -187,6 +203,16 @@ TEST_F(Failures, ReproIsPasteable) {
   const Said again = cohort(repro.substr(0, repro.size() - 1));
   EXPECT_EQ(again.exit, 2);
   EXPECT_EQ(again.err, s.err);
+}
+
+// What is set decides about a failure as the arguments do.
+TEST_F(Failures, ReproRepeatsVariables) {
+  const std::string line = std::string(COHORT_COMMAND) + " plan " + sample("matmul_relu");
+  const Said s = shell("COHORT_THREADS=\"2 3\" COHORT_ISA= " + line);
+  EXPECT_EQ(s.exit, 3) << s.err;
+  const std::string repro = s.err.substr(s.err.rfind("REPRO: ") + 7);
+  EXPECT_NE(repro.find("COHORT_THREADS='2 3' cohort plan "), std::string::npos) << repro;
+  EXPECT_EQ(repro.find("COHORT_ISA"), std::string::npos) << "an empty one counts as none";
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "engine/harness.h"
 
@@ -16,16 +18,24 @@ Comparison compared(Bench& bench) {
   return *c;
 }
 
+struct Zeros {
+  Format format;
+  Reciprocal reciprocal;
+  std::vector<uint8_t> wrong;  // bytes of codes that no bound allows: NaN, -1
+  int64_t codes;               // in a byte
+};
+
 // Two large terms that cancel: the product is -1 and may be a little above 0, relu makes it 0, and
-// a block of zeros has the scale 2^-127, whose factor takes whatever the bound allows past f32.
-class ZeroBlock : public ::testing::TestWithParam<Reciprocal> {
+// a block of zeros has the smallest scale, whose factor takes whatever the bound allows past f32.
+class ZeroBlock : public ::testing::TestWithParam<Zeros> {
  protected:
   static Graph describe() {
     Builder g("zero_block");
     const auto a = g.input("a", {1, 2}, DType::f32);
     const auto b = g.input("b", {32, 2}, DType::f32);
     const auto y = g.add(Matmul{.a = a, .b = b}).then(Unary{.mode = UnaryMode::relu});
-    g.output("y", y.then(Quantize{.to = Format::mxfp8_e4m3, .reciprocal = GetParam()}).row);
+    const Quantize q{.to = GetParam().format, .reciprocal = GetParam().reciprocal};
+    g.output("y", y.then(q).row);
     return finish(g);
   }
 };
@@ -38,18 +48,23 @@ TEST_P(ZeroBlock, OfARectifiedDifferencePasses) {
   EXPECT_EQ(0, bench.tensors.data<uint8_t>("y.scale")[0]);
   EXPECT_TRUE(compared(bench).good()) << compared(bench).text();
   // It is held to numbers still, and to those on the right side of 0.
-  uint8_t& code = bench.tensors.data<uint8_t>("y")[5];
-  for (const uint8_t wrong : {uint8_t{0x7F}, uint8_t{0xB8}}) {  // NaN, -1
-    code = wrong;
+  const int64_t codes = GetParam().codes;
+  for (const uint8_t wrong : GetParam().wrong) {
+    bench.tensors.data<uint8_t>("y")[5] = wrong;
     const Comparison c = compared(bench);
-    EXPECT_EQ(1, c[0].wrong) << c.text();
-    EXPECT_EQ(5, c[0].index[1]) << c.text();
+    EXPECT_EQ(codes, c[0].wrong) << c.text();
+    EXPECT_EQ(5 * codes, c[0].index[1]) << c.text();
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Reciprocals, ZeroBlock,
-                         ::testing::Values(Reciprocal::exact, Reciprocal::approx),
-                         [](const auto& p) { return std::string(name(p.param)); });
+INSTANTIATE_TEST_SUITE_P(
+    Formats, ZeroBlock,
+    ::testing::Values(Zeros{Format::mxfp8_e4m3, Reciprocal::exact, {0x7F, 0xB8}, 1},
+                      Zeros{Format::nvfp4, Reciprocal::exact, {0xAA}, 2},
+                      Zeros{Format::nvfp4, Reciprocal::approx, {0xAA}, 2}),
+    [](const auto& p) {
+      return std::string(name(p.param.format)) + "_" + std::string(name(p.param.reciprocal));
+    });
 
 // No number of bounds says how far off these are, and 0 would say that nothing is.
 TEST(CompareExtremes, WhatIsWrongWithoutMeasureIsInfinite) {
