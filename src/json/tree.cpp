@@ -214,8 +214,8 @@ class Handler {
 
   // False when no key of this item so far has the length and the ends of `k`; remembers them.
   bool may_be_twice(std::string_view k) {
-    const auto end = [&](char c) { return static_cast<uint8_t>(c); };
-    const size_t mix = k.empty() ? 0 : k.size() + 5U * end(k.front()) + 11U * end(k.back());
+    const auto end = [](char c) { return size_t{static_cast<uint8_t>(c)}; };
+    const size_t mix = k.empty() ? 0 : k.size() + 5 * end(k.front()) + 11 * end(k.back());
     const uint64_t bit = uint64_t{1} << (mix % 64);
     const bool found = (seen_ & bit) != 0;
     seen_ |= bit;

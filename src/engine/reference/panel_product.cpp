@@ -13,8 +13,6 @@
 
 namespace cohort::engine::reference {
 
-using ir::kNone;
-
 ProductTile product_tile() {
   switch (base::isa_level()) {
     case base::IsaLevel::v4:
