@@ -56,10 +56,14 @@ Grid product_of(Case& c, A a, const CallWeights& w, int64_t n_count, int64_t k_c
   });
 }
 
-/// Factors an expert: ones, as the MXFP8 calls pass them.
-inline Data<GroupVec> ones(Case& c, const char* name, DType dtype, int64_t count = kExperts) {
+/// Factors an expert: ones, as the MXFP8 calls pass them, or numbers that a call must apply, once.
+enum class Factors : uint8_t { ones, others };
+inline Data<GroupVec> factors(Case& c, const char* name, DType dtype, Factors which = Factors::ones,
+                              int64_t count = kExperts) {
   const auto v = c.group_vec(name, count, dtype);
-  c.fill_with(v, [](const Position&) { return 1.0; });
+  c.fill_with(v, [which](const Position& p) {
+    return which == Factors::ones ? 1.0 : 0.75 + 0.5 * static_cast<double>(p[0]);
+  });
   return v;
 }
 

@@ -16,6 +16,8 @@ struct B1 {
   bool with_reuse = false;   ///< The activation comes out again, by columns only.
   Format gradient = kFormat;
   DType d_bias = DType::f32;
+  Factors alpha = Factors::ones;
+  Factors beta = Factors::ones;  ///< Of gated calls only.
 };
 
 // What went into the activation: both sides of every clamp, bf16.
@@ -58,7 +60,7 @@ void describe(Case& c, const B1& b) {
   const int64_t n = b.act.inputs(kFeatures);
   const auto a = c.scaled("a", kK, b.gradient);
   const CallWeights w = call_weights(c, "b", kFeatures, kK, kFormat, b.discrete, Major::n);
-  const auto alpha = ones(c, "alpha", DType::bf16);
+  const auto alpha = factors(c, "alpha", DType::bf16, b.alpha);
   const auto t = c.tokens();
   const auto groups = c.groups({.form = GroupForm::ends});
   const auto stored = c.matrix("c", n, DType::bf16);
@@ -66,7 +68,7 @@ void describe(Case& c, const B1& b) {
   Value kept = c.add(Load{.x = stored.h, .groups = groups});
   Grid saved = stored;
   if (b.act.is_gated) {  // the wrapper of gated ones has a factor an expert for c too
-    const auto beta = ones(c, "beta", DType::bf16);
+    const auto beta = factors(c, "beta", DType::bf16, b.beta);
     kept = kept.then(Binary{.mode = BinaryMode::mul, .by = beta.h});
     saved = [=](int64_t r, int64_t i) { return stored(r, i) * beta(t->group(r)); };
   }
@@ -126,6 +128,7 @@ TEST(TrainingB1, SquaredRelu) {
   check_b1("no prob", {.with_prob = false, .d_bias = DType::bf16});
   check_b1("dprob added to", {.with_former = true});
   check_b1("gradients in e5m2", {.gradient = Format::mxfp8_e5m2});
+  check_b1("factors", {.with_reuse = true, .alpha = Factors::others});
 }
 
 TEST(TrainingB1, GatedActivations) {
@@ -135,6 +138,8 @@ TEST(TrainingB1, GatedActivations) {
   check_b1("clamped swiglu", {.act = clamped_swiglu(), .with_former = true});
   check_b1("quick geglu", {.act = quick_geglu(), .gradient = Format::mxfp8_e5m2});
   check_b1("situ", {.act = situ_glu()});
+  check_b1("swiglu, alpha", {.act = swiglu(), .alpha = Factors::others});
+  check_b1("swiglu, beta", {.act = swiglu(), .with_reuse = true, .beta = Factors::others});
   check_b1("activation again", {.act = swiglu(), .with_reuse = true});
 }
 

@@ -14,6 +14,7 @@ struct F1 {
   Maybe<DType> prob = DType::bf16;  ///< The model's type; f32 for other recipes; or a unit scale.
   Strides saved_strides{};          ///< Of the pre-activation, in a wider buffer of the caller.
   GroupsSpec groups{.form = GroupForm::ends};
+  Factors alpha = Factors::ones;
 };
 
 // The columns of one call: c in bf16, d by rows and by columns, scales of columns an expert.
@@ -21,7 +22,7 @@ void describe(Case& c, const F1& f) {
   const int64_t n = f.act.inputs(kFeatures);
   const auto a = c.scaled("a", kK, kFormat);
   const CallWeights b = call_weights(c, "b", n, kK, kFormat, f.discrete);
-  const auto alpha = ones(c, "alpha", DType::bf16);
+  const auto alpha = factors(c, "alpha", DType::bf16, f.alpha);
   const auto t = c.tokens();
   Value pre = c.add(GroupedGemm{.a = a.h, .b = b.h, .groups = c.groups(f.groups)})
                   .then(Alpha{.by = alpha.h});
@@ -61,6 +62,7 @@ TEST(TrainingF1, SquaredRelu) {
   check_f1("no bias", {.with_bias = false});
   check_f1("no prob", {.prob = {}});
   check_f1("neither", {.with_bias = false, .prob = {}});
+  check_f1("factors", {.alpha = Factors::others});
 }
 
 // Scales of columns of more than one 128-row atom an expert.
@@ -75,6 +77,7 @@ TEST(TrainingF1, GatedActivations) {
   check_f1("swiglu, no bias", {.act = swiglu(), .with_bias = false, .prob = {}});
   check_f1("clamped swiglu", {.act = clamped_swiglu(), .saved_strides = {160, 1}});
   check_f1("quick geglu", {.act = quick_geglu()});
+  check_f1("swiglu, factors", {.act = swiglu(), .alpha = Factors::others});
   check_f1("situ", {.act = situ_glu(), .discrete = true});
 }
 
@@ -85,13 +88,14 @@ struct F2 {
   Major major = Major::k;
   Strides strides{};  ///< Of D, in the caller's buffer.
   Tail tail = Tail::leave;
+  Factors alpha = Factors::ones;
 };
 
 void describe(Case& c, const F2& f) {
   constexpr int64_t kN = 96;
   const auto a = c.scaled("a", kFeatures, kFormat);
   const CallWeights b = call_weights(c, "b", kN, kFeatures, kFormat, f.discrete, f.major);
-  const auto alpha = ones(c, "alpha", DType::bf16);
+  const auto alpha = factors(c, "alpha", DType::bf16, f.alpha);
   const auto t = c.tokens();
   Value y = c.add(GroupedGemm{.a = a.h, .b = b.h, .groups = c.groups({.form = GroupForm::ends})})
                 .then(Alpha{.by = alpha.h});
@@ -120,11 +124,13 @@ TEST(TrainingF2, IntoTheBufferOfTheCaller) {
   check_f2("prob in f32", {.prob = DType::f32, .strides = {104, 1}, .tail = Tail::zero});
   check_f2("bias alone", {.prob = {}});
   check_f2("no bias", {.with_bias = false, .tail = Tail::zero});
+  check_f2("factors", {.alpha = Factors::others});
 }
 
 // The same call gives the gradient of the tokens (B3): columnwise weights, no bias.
 TEST(TrainingB3, IntoTheBufferOfTheCaller) {
   check_f2("dense", {.with_bias = false, .major = Major::n});
+  check_f2("factors", {.with_bias = false, .major = Major::n, .alpha = Factors::others});
   check_f2("discrete, wider buffer",
            {.discrete = true, .with_bias = false, .major = Major::n, .strides = {128, 1}});
 }

@@ -19,11 +19,11 @@ Grid plain_product(const Case& c, A a, B b, int64_t n_count) {
   });
 }
 
-void describe_f1(Case& c, const Activation& act, bool with_prob) {
+void describe_f1(Case& c, const Activation& act, bool with_prob, Factors which = Factors::ones) {
   const int64_t n = act.inputs(kFeatures);
   const auto a = c.scaled("a", kK, kFormat);
   const auto b = c.scaled("b", kK, kFormat, {}, n);
-  const auto alpha = ones(c, "alpha", DType::bf16, 1);
+  const auto alpha = factors(c, "alpha", DType::bf16, which, 1);
   const auto bias = c.group_mat("bias", 1, n, DType::bf16);
   const Value pre =
       c.add(Matmul{.a = a.h, .b = b.h}).then(Alpha{.by = alpha.h}).then(Bias{.by = bias.h});
@@ -54,7 +54,12 @@ void describe_f1(Case& c, const Activation& act, bool with_prob) {
 TEST(TrainingOneGroup, F1) {
   check_call("squared relu, unit scale", [](Case& c) { describe_f1(c, squared_relu(), false); });
   check_call("squared relu, prob", [](Case& c) { describe_f1(c, squared_relu(), true); });
+  check_call("factor", [](Case& c) { describe_f1(c, squared_relu(), true, Factors::others); });
   check_call("swiglu, unit scale", [](Case& c) { describe_f1(c, swiglu(), false); });
+  check_call("swiglu, prob", [](Case& c) { describe_f1(c, swiglu(), true, Factors::others); });
+  check_call("clamped swiglu", [](Case& c) { describe_f1(c, clamped_swiglu(), true); });
+  check_call("quick geglu", [](Case& c) { describe_f1(c, quick_geglu(), true); });
+  check_call("situ", [](Case& c) { describe_f1(c, situ_glu(), false); });
 }
 
 TEST(TrainingOneGroup, F2) {
@@ -63,10 +68,14 @@ TEST(TrainingOneGroup, F2) {
     const auto b = c.scaled("b", kK, kFormat, {}, 96);
     const auto bias = c.group_mat("bias", 1, 96, DType::bf16);
     const auto p = c.row("prob", DType::bf16);
+    const auto alpha = factors(c, "alpha", DType::bf16, Factors::others, 1);
     const Grid acc = plain_product(c, a, b, 96);
-    c.output("d", c.add(Matmul{.a = a.h, .b = b.h}).then(Bias{.by = bias.h, .scaled_by = p.h}),
+    c.output("d",
+             c.add(Matmul{.a = a.h, .b = b.h})
+                 .then(Alpha{.by = alpha.h})
+                 .then(Bias{.by = bias.h, .scaled_by = p.h}),
              {.dtype = DType::bf16, .strides = {128, 1}},
-             [=](int64_t r, int64_t n) { return acc(r, n) + p(r) * bias(0, n); });
+             [=](int64_t r, int64_t n) { return alpha(0) * acc(r, n) + p(r) * bias(0, n); });
   });
 }
 
@@ -90,34 +99,84 @@ void expect_b1(Case& c, const Value& made, const Value& activation, int64_t n, c
   });
 }
 
-void describe_b1(Case& c, const Activation& act) {
+struct B1 {
+  Activation act{};
+  bool with_prob = true;
+  bool with_former = false;  ///< dprob holds something already.
+  Factors alpha = Factors::ones;
+};
+
+void describe_b1(Case& c, const B1& s) {
+  const Activation& act = s.act;
   const int64_t n = act.inputs(kFeatures);
   const auto a = c.scaled("a", kK, kFormat);
   const auto b = c.scaled("b", kK, kFormat, {}, kFeatures);
+  const auto alpha = factors(c, "alpha", DType::bf16, s.alpha, 1);
   const auto stored = c.matrix("c", n, DType::bf16);
   c.fill_with(stored, saved_number);
-  const Grid g = plain_product(c, a, b, kFeatures);
-  const Value y = c.add(Matmul{.a = a.h, .b = b.h});
+  const Grid acc = plain_product(c, a, b, kFeatures);
+  const Grid g = [=](int64_t r, int64_t i) { return alpha(0) * acc(r, i); };
+  const Value y = c.add(Matmul{.a = a.h, .b = b.h}).then(Alpha{.by = alpha.h});
   const Value kept = c.add(Load{.x = stored.h});
-  const Grid h = [=](int64_t r, int64_t i) { return act.of(stored, r, i); };
-  if (!act.is_gated) {
-    const DSrelu made = y.then(DReluSquared{.c = kept});
-    const Grid d = [=](int64_t r, int64_t i) { return g(r, i) * relu(stored(r, i)) * 2.0; };
-    return expect_b1(c, made, made.d_srelu, n, d, h);
+  std::function<Near(int64_t)> p = [](int64_t) { return Near(1.0); };
+  std::function<Near(int64_t)> before = [](int64_t) { return Near(0.0); };
+  Maybe<RowVec> prob;
+  Maybe<RowTerm> former;
+  if (s.with_prob) {
+    const auto row = c.row("prob");
+    prob = row.h;
+    p = row;
   }
-  const DGated made = y.then(DGlu::of(act.forward(), kept));
-  const Grid d = remembered(c, n, [=](int64_t r, int64_t i) {
-    const int64_t of = i / 64 * 32 + i % 32;
-    const Parts k = act.parts(stored(r, act.gate(of)), stored(r, act.gate(of) + 32));
-    return i / 32 % 2 == 1 ? product(g(r, of) * k.left, k.d_right)
-                           : product(g(r, of) * k.right, k.d_left);
-  });
-  expect_b1(c, made, made.act_out, n, d, h);
+  if (s.with_former) {
+    const auto row = c.row("dprob_before");
+    former = RowTerm(row.h);
+    before = row;
+  }
+  const auto expect = [&](const Value& made, const Value& again, const RowVec& dprob,
+                          const Grid& d) {
+    const Grid h =
+        remembered(c, kFeatures, [=](int64_t r, int64_t i) { return act.of(stored, r, i) * p(r); });
+    expect_b1(c, made, again, n, d, h);
+    if (!s.with_prob) return;
+    c.output("dprob", dprob, {}, [=](int64_t r) {
+      Sum sum;
+      for (int64_t i = 0; i < kFeatures; ++i) sum.add(act.of(stored, r, i) * g(r, i));
+      return sum.result() + before(r);
+    });
+  };
+  if (!act.is_gated) {
+    const DSrelu made = y.then(DReluSquared{.c = kept, .prob = prob, .dprob_add = former});
+    return expect(made, made.d_srelu, made.dprob,
+                  [=](int64_t r, int64_t i) { return g(r, i) * relu(stored(r, i)) * 2.0 * p(r); });
+  }
+  DGlu op = DGlu::of(act.forward(), kept);
+  op.prob = prob;
+  op.dprob_add = former;
+  const DGated made = y.then(op);
+  expect(made, made.act_out, made.dprob, remembered(c, n, [=](int64_t r, int64_t i) {
+           const int64_t of = i / 64 * 32 + i % 32;
+           const Parts k = act.parts(stored(r, act.gate(of)), stored(r, act.gate(of) + 32));
+           const Near yp = g(r, of) * p(r);
+           return i / 32 % 2 == 1 ? product(yp * k.left, k.d_right)
+                                  : product(yp * k.right, k.d_left);
+         }));
+}
+
+void check_b1(const char* name, const B1& s) {
+  check_call(name, [&](Case& c) { describe_b1(c, s); });
 }
 
 TEST(TrainingOneGroup, B1) {
-  check_call("squared relu", [](Case& c) { describe_b1(c, squared_relu()); });
-  check_call("swiglu", [](Case& c) { describe_b1(c, swiglu()); });
+  check_b1("no prob", {.with_prob = false});
+  check_b1("factor", {.with_former = true, .alpha = Factors::others});
+}
+
+TEST(TrainingOneGroup, GatedB1) {
+  check_b1("swiglu, no prob", {.act = swiglu(), .with_prob = false});
+  check_b1("swiglu, factor", {.act = swiglu(), .with_former = true, .alpha = Factors::others});
+  check_b1("clamped swiglu", {.act = clamped_swiglu()});
+  check_b1("quick geglu", {.act = quick_geglu()});
+  check_b1("situ", {.act = situ_glu()});
 }
 
 // A columnwise matrix (rows, features): blocks along the rows, scales as those of its transposed.
@@ -158,7 +217,8 @@ TEST(TrainingOneGroup, B3) {
   const Dim t = g.dynamic("T", 4096);
   g.output("d",
            g.add(Matmul{.a = g.scaled_input("a", {t, kK}, kFormat),
-                        .b = g.scaled_input("b", {kN, kK}, kFormat, {.strides = {1, kN}})}),
+                        .b = g.scaled_input("b", {kN, kK}, kFormat, {.strides = {1, kN}})})
+               .then(Alpha{.by = g.group_input("alpha", 1)}),
            {.dtype = DType::bf16, .strides = {128, 1}});
   const Graph graph = finish(g);
   for (const int64_t rows : {0, 1, 40}) {
@@ -176,12 +236,13 @@ TEST(TrainingOneGroup, B3) {
     bench.tensors.set("a.scale", rows > 0 ? a.scales : std::vector<uint8_t>());
     bench.tensors.set("b", b.codes);
     bench.tensors.set("b.scale", b.scales);
+    bench.tensors.set<float>("alpha", {0.75f});
     bench.run_well();
     const auto* d = bench.tensors.data<uint16_t>("d");
     for (int64_t i = 0; i < rows * kN; ++i) {
       Sum sum;
       for (int64_t k = 0; k < kK; ++k) sum.add(Near(a.at(i / kN, k)) * b.at(i % kN, k));
-      const Near want = round_to(DType::bf16, sum.result());
+      const Near want = round_to(DType::bf16, sum.result() * 0.75);
       float got = 0;
       ASSERT_TRUE(decode(DType::bf16, reinterpret_cast<const std::byte*>(&d[i / kN * 128 + i % kN]),
                          1, &got));
