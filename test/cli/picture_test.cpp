@@ -146,6 +146,7 @@ TEST_F(Pictures, SayHowQuantisedAndScatteredResultsStand) {
   shows("quantize_shifted", "shifted_128 scales\n");
   shows("quantize_fp8_row", "fp8_row e5m2 [T, 512]  linear scales\n");
   shows("wgrad_mxfp8", "[T, 512]  per_group scales along tokens, stored transposed\n");
+  shows("quantize_nvfp4", "nvfp4 [T, 512]  per_group scales along tokens, stored transposed\n");
   shows("scatter", "bf16 [T, 256]  row r to row token\n");  // the value has R rows
   shows("d_srelu_grad_acc", "i32 [8]                   ends, multiples of 256 rows\n");
 }
