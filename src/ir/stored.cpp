@@ -92,7 +92,7 @@ void scaled_faults(const Value& v, Faults& faults) {
   const bool choosable = has_f32_scales(s.format);
   if (v.dtype != f.element && !(choosable && v.dtype == DType::e5m2)) {
     faults.push_back({"E-DTYPE",
-                      "element",
+                      "dtype",
                       -1,
                       choosable ? "e4m3 or e5m2" : std::string(name(f.element)),
                       std::string(name(v.dtype)),
@@ -312,7 +312,7 @@ void word_faults(const Value& v, Faults& faults) {
     if (!name(word).empty()) return;
     faults.push_back({code, key, -1, "a known word", std::to_string(static_cast<int>(word)), {}});
   };
-  known("E-DTYPE", v.scaled ? "element" : "dtype", v.dtype);
+  known("E-DTYPE", "dtype", v.dtype);
   known("E-ATTRIBUTE", "major", v.major);
   known("E-ATTRIBUTE", "form", v.form);
   if (!v.scaled) return;
@@ -339,9 +339,8 @@ std::vector<StoredFault> input_faults(const Graph&, const Value& type) {
     // One mistake, one finding: what follows from an extent out of range is none of its own.
     if (!bad_extents || f.key != "shape") faults.push_back(std::move(f));
   }
-  const bool bad_type = std::any_of(faults.begin(), faults.end(), [](const StoredFault& f) {
-    return f.key == "dtype" || f.key == "element";
-  });
+  const bool bad_type = std::any_of(faults.begin(), faults.end(),
+                                    [](const StoredFault& f) { return f.key == "dtype"; });
   alignment_faults(type.alignment, bad_type ? 8 : bits(type.dtype), faults);
   // Strides say something about a sound type only.
   const bool is_sound = std::all_of(faults.begin(), faults.end(), [](const StoredFault& f) {

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include <cohort/cohort.h>
+#include <nlohmann/json.hpp>
 
+#include "ir/canonical.h"
 #include "ir/graph.h"
 #include "ir/op_record.h"
 
@@ -19,8 +21,42 @@ namespace {
 
 constexpr int64_t kMostBytes = 1 << 20;
 
+// The keys that an item of "inputs", "nodes", "outputs" or "dims" may have.
+std::set<std::string, std::less<>> keys_of(std::string_view section) {
+  if (section == "dims") return {"name", "bound"};
+  if (section == "nodes") {
+    std::set<std::string, std::less<>> keys{"op", "in"};
+    for (const ir::OpRecord* op : ir::all_ops()) {
+      for (const ir::FieldRecord& f : op->fields) keys.emplace(f.name);
+    }
+    return keys;
+  }
+  std::set<std::string, std::less<>> keys{"name", section == "inputs" ? "role" : "value"};
+  if (section == "outputs") {
+    for (const ir::OutputKey k : ir::output_keys()) keys.emplace(ir::name(k));
+    return keys;
+  }
+  for (int role = 0; !name(static_cast<Role>(role)).empty(); ++role) {
+    for (const ir::InputKey k : ir::input_keys(static_cast<Role>(role))) keys.emplace(ir::name(k));
+  }
+  return keys;
+}
+
+// Whether something stands where a finding points to, or a key that may stand there is missing.
+bool leads_somewhere(const nlohmann::json& text, const std::string& path) {
+  if (path == "/") return true;
+  const nlohmann::json::json_pointer place(path);
+  if (text.contains(place)) return true;
+  const auto parent = place.parent_pointer();
+  if (!text.contains(parent) || !text.at(parent).is_object()) return false;
+  const std::string key = place.back();
+  if (parent.empty()) return true;
+  return keys_of(path.substr(1, path.find('/', 1) - 1)).contains(key);
+}
+
 // Findings that say nothing are as bad as none.
-std::string findings_problem(const Findings& findings) {
+std::string findings_problem(const Findings& findings, std::string_view json) {
+  const auto read = nlohmann::json::parse(json, nullptr, false);
   if (findings.total() < 1 || findings.size() < 1) return "refused without a finding";
   for (const Finding& f : findings) {
     const std::string text(f.message);
@@ -32,6 +68,9 @@ std::string findings_problem(const Findings& findings) {
     if (is_syntax) continue;
     if (f.wanted.empty()) return "a finding that does not say what is wanted: " + text;
     if (f.where.empty() || f.where[0] != '/') return "a finding without a path: " + text;
+    if (!read.is_discarded() && !leads_somewhere(read, std::string(f.where))) {
+      return "a finding about nothing in the text: " + std::string(f.where) + ": " + text;
+    }
   }
   return {};
 }
@@ -256,7 +295,7 @@ Verdict judge(std::string_view text, uint64_t seed) {
   Verdict v;
   const Result<Graph> graph = parse_json(text);
   if (!graph) {
-    v.problem = findings_problem(graph.findings());
+    v.problem = findings_problem(graph.findings(), text);
     return v;
   }
   v.accepted = true;

@@ -108,6 +108,10 @@ TEST(EveryMistake, OfAnInput) {
   EXPECT_EQ(mistakes({{R"("shape":[2],"dtype":"i32","form":"ends","row_alignment":1)",
                        R"("shape":[-2],"dtype":"f32","form":"ends","row_alignment":0)"}}),
             "E-SHAPE /inputs/2/shape; E-DTYPE /inputs/2/dtype; E-GROUPS /inputs/2/row_alignment");
+  // What C++ calls the element of a format stands under dtype.
+  EXPECT_EQ(mistakes({{R"("dtype":"e4m3","format":"mxfp8_e4m3")",
+                       R"("dtype":"e5m2","format":"mxfp8_e4m3")"}}),
+            "E-DTYPE " + place + "dtype");
 }
 
 // The members of an output that say where it lies, in the order of the text.
