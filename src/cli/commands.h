@@ -9,6 +9,9 @@
 
 namespace cohort::cli {
 
+/// The names of the device models that the library has, as it lists them: "cpu, sm90, ...".
+std::string device_names();
+
 struct PlanArguments {
   std::string arch = "cpu";
   std::string engine;

@@ -125,14 +125,14 @@ class Application {
   void add_plan() {
     CLI::App* p = graph_command("plan", "Choose an engine for a device, present or not.",
                                 [this] { return plan(common_, plan_); });
-    p->add_option("--arch", plan_.arch, "cpu, sm90, sm100, sm103 or sm107")->check(name_fault);
+    p->add_option("--arch", plan_.arch, "One of " + device_names())->check(name_fault);
     p->add_option("--engine", plan_.engine, "Only this engine")->check(name_fault);
     p->add_flag("--explain", plan_.explain, "Why this engine and why not the others");
   }
 
   void add_run() {
     CLI::App* r = graph_command("run", "Plan and execute.", [this] { return run(common_, run_); });
-    r->add_option("--arch", run_.arch, "cpu, sm90, sm100, sm103 or sm107")->check(name_fault);
+    r->add_option("--arch", run_.arch, "One of " + device_names())->check(name_fault);
     r->add_option("--engine", run_.engine, "Only this engine")->check(name_fault);
     CLI::Option* inputs =
         r->add_option("--inputs", run_.inputs, "Tensors by name, safetensors")->check(path_fault);

@@ -104,7 +104,11 @@ TEST_F(Commands, PlanForAbsentDevices) {
 TEST_F(Commands, EnvSaysWhatThereIs) {
   const Json j = Json::parse(cohort("env --json").out);
   EXPECT_FALSE(j["version"].get<std::string>().empty());
-  EXPECT_EQ(j["devices"].size(), 5u);
+  ASSERT_EQ(j["devices"].size(), 5u);
+  EXPECT_EQ(j["devices"][0]["name"], "cpu");
+  EXPECT_EQ(j["devices"][4]["name"], "sm107");
+  EXPECT_NE(cohort("plan --help").out.find("One of cpu, sm90, sm100, sm103, sm107"),
+            std::string::npos);
   const Said s = cohort("env");
   EXPECT_NE(s.out.find("reference"), std::string::npos);
   EXPECT_TRUE(j["variables"].is_null());
