@@ -53,7 +53,7 @@ function(cohort_add_room_test room)
 endfunction()
 
 # test/libfuzzer/x_fuzzer.cpp -> fuzz_x. Needs clang's libFuzzer and a library that is instrumented
-# for it (preset asan-ubsan). A run that ends is a test; a longer one is a command: docs/benchmarks.md.
+# for it (preset asan-ubsan). A run that ends is a test; a longer one: docs/known_gaps.md.
 function(cohort_add_fuzzers)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/libfuzzer/*_fuzzer.cpp)
   foreach(source ${sources})
