@@ -1,6 +1,5 @@
 // What users of other libraries ran into, as their reports say; each names its origin.
 #include <cmath>
-#include <limits>
 
 #include <cohort/numerics.h>
 
@@ -9,8 +8,6 @@
 
 namespace cohort::test {
 namespace {
-
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // pytorch#193633, #154557: a buffer of 1024 rows of which 640 are used; the tails are NaN.
 TEST(UserCases, TailOfABufferReachesNothing) {
