@@ -27,7 +27,7 @@ need_packages() {
 }
 
 CORE_PACKAGES=(g++ cmake ninja-build libeigen3-dev nlohmann-json3-dev libcli11-dev)
-TEST_PACKAGES=(clang clang-format-14 clang-tidy-14 clang-tools-14 libgtest-dev libbenchmark-dev
-  doxygen python3 python3-jsonschema binutils)
+TEST_PACKAGES=(clang libclang-rt-14-dev clang-format-14 clang-tidy-14 clang-tools-14 libgtest-dev
+  libbenchmark-dev doxygen python3 python3-jsonschema binutils)
 
 jobs=$(nproc 2>/dev/null || echo 2)
