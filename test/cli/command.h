@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -55,6 +57,15 @@ class Command : public testing::Test {
     const int status = std::system(("bash -c '" + all + "'").c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(path("out")),
             read_file(path("err"))};
+  }
+  // The names of the bundled graphs.
+  [[nodiscard]] std::vector<std::string> samples() const {
+    std::istringstream list(cohort("sample").out);
+    std::vector<std::string> names;
+    for (std::string line; std::getline(list, line);) {
+      names.push_back(line.substr(0, line.find(' ')));
+    }
+    return names;
   }
   /// Stores a bundled graph; returns its path.
   [[nodiscard]] std::string sample(const std::string& name) const {

@@ -10,17 +10,7 @@ namespace {
 
 constexpr const char* kArchs[] = {"cpu", "sm90", "sm100", "sm103", "sm107"};
 
-class GoldenPlans : public Command {
- protected:
-  [[nodiscard]] std::vector<std::string> samples() const {
-    std::istringstream list(cohort("sample").out);
-    std::vector<std::string> names;
-    for (std::string line; std::getline(list, line);) {
-      names.push_back(line.substr(0, line.find(' ')));
-    }
-    return names;
-  }
-};
+class GoldenPlans : public Command {};
 
 TEST_F(GoldenPlans, OfEveryBundledGraphAndDevice) {
   const auto names = samples();

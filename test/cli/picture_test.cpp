@@ -15,17 +15,7 @@
 namespace cohort::test {
 namespace {
 
-class Pictures : public Command {
- protected:
-  [[nodiscard]] std::vector<std::string> samples() const {
-    std::istringstream list(cohort("sample").out);
-    std::vector<std::string> names;
-    for (std::string line; std::getline(list, line);) {
-      names.push_back(line.substr(0, line.find(' ')));
-    }
-    return names;
-  }
-};
+class Pictures : public Command {};
 
 // Where a text of an SVG lies. The width is that of a narrow font: texts that meet in it meet in
 // every font.

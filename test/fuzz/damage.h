@@ -82,6 +82,19 @@ inline std::string input_of(const Subject& s, const Json& graph, const std::stri
   return name.empty() || name[0] == '%' ? std::string() : name;
 }
 
+// The shapes of the results of a node.
+inline std::string result_text(const Graph& g, size_t node) {
+  std::string s;
+  for (int32_t p = 0; p < g.result_count(static_cast<int64_t>(node)); ++p) {
+    const ResultInfo r = g.result(static_cast<int64_t>(node), p);
+    for (int d = 0; d < r.rank; ++d) {
+      s += std::to_string(r.bound[d]) + std::string(r.symbol[d]) + ",";
+    }
+    s += ";";
+  }
+  return s;
+}
+
 // Takes away inputs and dims that nobody names: they would be findings of their own.
 inline void drop_unused(Json& g) {
   const auto drop = [](Json& list, const std::string& users) {

@@ -46,19 +46,6 @@ TEST(Damage, RankOneMoreAndOneLess) {
   }
 }
 
-// The shape of the node's first result and what it is made of, for what is accepted.
-std::string result_text(const Graph& g, size_t node) {
-  std::string s;
-  for (int32_t p = 0; p < g.result_count(static_cast<int64_t>(node)); ++p) {
-    const ResultInfo r = g.result(static_cast<int64_t>(node), p);
-    for (int d = 0; d < r.rank; ++d) {
-      s += std::to_string(r.bound[d]) + std::string(r.symbol[d]) + ",";
-    }
-    s += ";";
-  }
-  return s;
-}
-
 // An extent that differs is a finding with a dimension about the op (or about the input that cannot
 // be so), or it is free: then the op's result, or the op that uses it, follows.
 TEST(Damage, EveryExtentOneMoreAndOneLess) {

@@ -98,18 +98,6 @@ bool sums_over(const Subject& s, const std::string& field, size_t dimension) {
          (about == "combine.y" && dimension == 0) || about == "d_combine_weights.y";
 }
 
-std::string shapes(const Graph& g, size_t node) {
-  std::string s;
-  for (int32_t p = 0; p < g.result_count(static_cast<int64_t>(node)); ++p) {
-    const ResultInfo r = g.result(static_cast<int64_t>(node), p);
-    for (int d = 0; d < r.rank; ++d) {
-      s += std::to_string(r.bound[d]) + std::string(r.symbol[d]) + ",";
-    }
-    s += ";";
-  }
-  return s;
-}
-
 // Whether a finding is about this node, about the changed input or its load, or about what comes
 // after the node: then its result followed.
 struct Named {
@@ -138,7 +126,7 @@ TEST(DamageLoads, CopiesThatAreNotChangedAreAccepted) {
     const Result<Graph> g = parse_json(d.graph.dump());
     EXPECT_TRUE(g) << s.label << "." << field << ": " << g.findings().text() << d.graph.dump();
     if (!g) return;
-    EXPECT_EQ(shapes(*g, d.node), shapes(*parse_json(s.graph.dump()), s.node)) << s.label;
+    EXPECT_EQ(result_text(*g, d.node), result_text(*parse_json(s.graph.dump()), s.node)) << s.label;
     ++count;
   });
   EXPECT_GT(count, 50);
@@ -148,7 +136,7 @@ TEST(DamageLoads, EveryExtentOneMoreOneLessAndAnother) {
   std::map<std::string, int> refused;
   int followed = 0;
   for_each_load([&](const Subject& s, const std::string& field, size_t load) {
-    const std::string whole = shapes(*parse_json(s.graph.dump()), s.node);
+    const std::string whole = result_text(*parse_json(s.graph.dump()), s.node);
     for (size_t dimension = 0; dimension < 2; ++dimension) {
       for (const int step : {-1, 0, 1}) {
         const Damaged d = with_other_load(s, field, load, [&](Json& input, Json& graph) {
@@ -164,7 +152,7 @@ TEST(DamageLoads, EveryExtentOneMoreOneLessAndAnother) {
             s.label + "." + field + "[" + std::to_string(dimension) + "] " + std::to_string(step);
         const Result<Graph> g = parse_json(d.graph.dump());
         if (g) {
-          const bool follows = shapes(*g, d.node) != whole;
+          const bool follows = result_text(*g, d.node) != whole;
           EXPECT_TRUE(follows || sums_over(s, field, dimension)) << about << "\n" << d.graph.dump();
           followed += follows ? 1 : 0;
           continue;
