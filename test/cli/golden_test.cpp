@@ -1,6 +1,5 @@
 // What the command says of the plan of every bundled graph, for every device model.
 #include <set>
-#include <sstream>
 
 #include "cli/command.h"
 #include "fixtures/golden.h"
