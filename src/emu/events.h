@@ -1,0 +1,174 @@
+// The seam between the machine and whoever watches it (race checker, trace, coverage).
+//
+// The machine says who touched what and how knowledge flows, never which opcode did it. One call
+// per warp instruction or per box of an asynchronous operation, none per lane: that is what keeps
+// a watched run fast. Every event is made after the machine has checked what is its own to check
+// (bounds, alignment, misuse of barriers), and in an order in which things may really happen.
+#pragma once
+
+#include <cstdint>
+
+namespace cohort::emu {
+
+/// What an offset counts in.
+enum class Space : uint8_t {
+  shared,  ///< Block: CTA, as in Grid::first_cta + index. Offset: bytes of its window.
+  tensor,  ///< Block: CTA. Offset: lane * kTensorRow + column * 4, in bytes.
+  global,  ///< Block: buffer of the run. Offset: bytes.
+};
+/// Bytes of one lane of tensor memory in an offset; 576 columns (Rubin) are the most that exist.
+inline constexpr uint32_t kTensorRow = 1024 * 4;
+
+/// The path by which memory is reached; accesses through different ones need a proxy fence.
+enum class Proxy : uint8_t {
+  generic,     ///< ld, st, atom, cp.async, and operations on mbarriers.
+  async,       ///< Bulk copies, wgmma and tcgen05 operands, CLC responses.
+  tensor_map,  ///< A tensor map that a copy reads.
+};
+
+/// What an access does.
+enum class Kind : uint8_t {
+  read,
+  write,
+  update,         ///< Reads and writes as one: atom, red, reducing copies.
+  barrier,        ///< An operation on an mbarrier; these do not race with each other.
+  barrier_init,   ///< Makes an mbarrier of the bytes; races with everything unordered.
+  barrier_inval,  ///< Gives the bytes back; races with everything unordered.
+  allocate,       ///< Contents are undefined from here on; races with everything unordered.
+  free,           ///< Later accesses are out of allocation; races with everything unordered.
+};
+
+/// How far an access or an edge reaches. `weak` is an ordinary access, the others are strong.
+enum class Scope : uint8_t { weak, cta, cluster, gpu, sys };
+
+/// Whether a release or acquire works by itself or only together with a fence.
+enum class Order : uint8_t {
+  relaxed,  ///< Release: what the last memory fence covered. Acquire: usable after the next fence.
+  full,     ///< Release or acquire.
+};
+
+/// What a fence orders, for the lanes that execute it.
+enum class Fence : uint8_t {
+  memory,              ///< fence.acq_rel, fence.sc, membar; and fence.mbarrier_init.
+  async_shared,        ///< fence.proxy.async on shared memory, both directions.
+  async_global,        ///< fence.proxy.async on global memory, both directions.
+  async_all,           ///< fence.proxy.async without a state space.
+  tensor_map_release,  ///< fence.proxy.tensormap::generic.release.
+  tensor_map_acquire,  ///< fence.proxy.tensormap::generic.acquire.
+  tensor_before,       ///< tcgen05.fence::before_thread_sync.
+  tensor_after,        ///< tcgen05.fence::after_thread_sync.
+};
+
+/// How an asynchronous operation stands to its issuer and to others.
+enum class Agent : uint8_t {
+  copy,           ///< Bulk copy, st.async, CLC response: unordered with every other operation.
+  thread_copy,    ///< cp.async: generic proxy, as if by another thread.
+  tensor_pipe,    ///< tcgen05.mma, cp, shift of one thread: later ones follow earlier ones.
+  tensor_load,    ///< tcgen05.ld of one warp, complete at drain().
+  tensor_store,   ///< tcgen05.st of one warp, complete at drain().
+  warpgroup_mma,  ///< wgmma of one warp's part of a warpgroup, complete at drain().
+};
+
+/// Which pipelined pair two operations of the tensor pipe would have to form to be ordered.
+/// mma -> mma is one only when `shape` is equal; cp -> mma always is; mma -> cp never is.
+struct PipeStep {
+  enum class Op : uint8_t { mma, cp, shift } op = Op::mma;
+  uint32_t shape = 0;  ///< Kind, shape, accumulator type and cta_group, packed by the machine.
+};
+
+struct WarpId {
+  uint32_t value;
+};
+/// An asynchronous operation that was begun; the watcher gives it out.
+struct OpId {
+  uint32_t value;
+};
+/// What knowledge is handed over through: a phase of an mbarrier, a named or cluster barrier, the
+/// end of a grid, a word of memory that releases and acquires meet at. The machine numbers them.
+struct SyncId {
+  uint32_t value;
+};
+
+/// Who does something: lanes of a warp, at an instruction.
+struct Who {
+  WarpId warp;
+  uint32_t lanes;  ///< Bit l: lane l takes part.
+  uint32_t pc;     ///< Index of the decoded instruction; only a report turns it into text.
+};
+
+/// Accesses of a warp instruction: lane l of who.lanes touches [offset[l], offset[l] + bytes).
+struct LaneAccess {
+  Who who;
+  Space space;
+  Kind kind;
+  Scope scope = Scope::weak;
+  uint8_t bytes;  ///< 1, 2, 4, or a multiple of 4 up to 32.
+  uint32_t block;
+  const uint64_t* offset;  ///< 32 of them; those of lanes outside who.lanes mean nothing.
+};
+
+/// A part of what an operation (or an allocation) touches: `runs` runs of `bytes`, `pitch` apart.
+struct Box {
+  Space space;
+  Proxy proxy;
+  Kind kind;
+  uint32_t block;
+  uint64_t begin;
+  uint32_t bytes;
+  uint32_t runs = 1;
+  uint64_t pitch = 0;
+};
+
+/// A grid whose threads begin. Warps and CTAs are numbered on through the grids of a run.
+struct Grid {
+  uint32_t first_warp;
+  uint32_t first_cta;
+  uint32_t ctas;
+  uint32_t warps_per_cta;
+  uint32_t cluster_size;   ///< CTAs of a cluster; consecutive ones form one.
+  uint64_t shared_bytes;   ///< Window of each CTA.
+  bool overlaps_previous;  ///< PDL: may run before the grid before it has ended.
+};
+
+/// Part of what an operation did, as far as a completion vouches for it.
+enum class Covers : uint8_t {
+  all,
+  reads,  ///< cp.async.bulk.wait_group.read: sources may be written again.
+};
+
+/// What watches a run. All calls of one run come from one thread.
+class Events {
+ public:
+  virtual ~Events() = default;
+
+  /// A buffer of global memory; `initialised`: its contents count as written before the run.
+  virtual void buffer(uint32_t block, uint64_t bytes, bool initialised) = 0;
+  /// Everything of earlier grids is ordered before it, unless it overlaps the previous one.
+  virtual void begin_grid(const Grid& grid) = 0;
+
+  virtual void access(const LaneAccess& access) = 0;
+  /// By threads, of a range rather than by lane: mbarrier operations, allocate and free.
+  virtual void access(Who who, const Box& box, Scope scope) = 0;
+  /// By an operation that has begun.
+  virtual void access(OpId op, const Box& box) = 0;
+
+  /// Begins an operation of one thread (who.lanes has one bit) or, for tensor_load, tensor_store
+  /// and warpgroup_mma, of a warp. `step` matters for tensor_pipe only.
+  virtual OpId begin(Who who, Agent agent, PipeStep step = {}) = 0;
+  /// The issuer has waited for the operation: bulk groups, wait::ld, wait::st, wgmma.wait_group.
+  virtual void drain(Who who, OpId op, Covers covers) = 0;
+  /// What the operation did becomes part of what `sync` gathers: complete_tx, tcgen05.commit.
+  virtual void publish(OpId op, SyncId sync, Scope scope) = 0;
+
+  /// What `who` knows becomes part of what `sync` gathers.
+  virtual void release(Who who, SyncId sync, Scope scope, Order order) = 0;
+  /// What was gathered replaces what acquires get. `keep`: it is added instead (an update of a
+  /// word continues the release sequence).
+  virtual void flip(SyncId sync, bool keep) = 0;
+  virtual void acquire(Who who, SyncId sync, Scope scope, Order order) = 0;
+  virtual void fence(Who who, Fence fence, Scope scope) = 0;
+  /// bar.warp.sync: the lanes know from here on what any of them knew.
+  virtual void warp_sync(Who who) = 0;
+};
+
+}  // namespace cohort::emu
