@@ -4,6 +4,7 @@
 // per warp instruction or per box of an asynchronous operation, none per lane: that is what keeps
 // a watched run fast. Every event is made after the machine has checked what is its own to check
 // (bounds, alignment, misuse of barriers), and in an order in which things may really happen.
+// docs/emulator/events.md says which instruction makes which events, and why.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ inline constexpr uint32_t kTensorRow = 1024 * 4;
 
 /// The path by which memory is reached; accesses through different ones need a proxy fence.
 enum class Proxy : uint8_t {
-  generic,     ///< ld, st, atom, cp.async, and operations on mbarriers.
+  generic,     ///< ld, st, atom, cp.async, and operations on mbarriers (also those of copies).
   async,       ///< Bulk copies, wgmma and tcgen05 operands, CLC responses.
   tensor_map,  ///< A tensor map that a copy reads.
 };
@@ -39,12 +40,21 @@ enum class Kind : uint8_t {
 };
 
 /// How far an access or an edge reaches. `weak` is an ordinary access, the others are strong.
-enum class Scope : uint8_t { weak, cta, cluster, gpu, sys };
+enum class Scope : uint8_t {
+  weak,
+  unspelled,  ///< An mbarrier operation that names no scope: .cta by the text.
+  cta,
+  cluster,
+  gpu,
+  sys,
+};
 
 /// Whether a release or acquire works by itself or only together with a fence.
 enum class Order : uint8_t {
   relaxed,  ///< Release: what the last memory fence covered. Acquire: usable after the next fence.
   full,     ///< Release or acquire.
+  grid,     ///< End of a grid (release) or a wait for it (acquire): holds for every proxy but the
+            ///< tensor map's.
 };
 
 /// What a fence orders, for the lanes that execute it.
@@ -63,28 +73,41 @@ enum class Fence : uint8_t {
 enum class Agent : uint8_t {
   copy,           ///< Bulk copy, st.async, CLC response: unordered with every other operation.
   thread_copy,    ///< cp.async: generic proxy, as if by another thread.
-  tensor_pipe,    ///< tcgen05.mma, cp, shift of one thread: later ones follow earlier ones.
+  tensor_pipe,    ///< tcgen05.mma, cp, shift of one thread: some pairs run in order (PipeStep).
   tensor_load,    ///< tcgen05.ld of one warp, complete at drain().
   tensor_store,   ///< tcgen05.st of one warp, complete at drain().
   warpgroup_mma,  ///< wgmma of one warp's part of a warpgroup, complete at drain().
 };
 
-/// Which pipelined pair two operations of the tensor pipe would have to form to be ordered.
-/// mma -> mma is one only when `shape` is equal; cp -> mma always is; mma -> cp never is.
+/// Which pipelined pair two operations of the tensor pipe would have to form to run in the order
+/// in which they were begun: see pipelined().
 struct PipeStep {
-  enum class Op : uint8_t { mma, cp, shift } op = Op::mma;
-  uint32_t shape = 0;  ///< Kind, shape, accumulator type and cta_group, packed by the machine.
+  enum class Op : uint8_t { mma, cp, cp_4x256b, shift } op = Op::mma;
+  uint8_t cta_group = 1;
+  uint32_t shape = 0;  ///< Of an mma: kind, shape and accumulator type, packed by the machine.
 };
+
+/// Whether the PTX text lets `later` rely on `earlier` without waiting for it (9.7.16.6.2):
+/// mma -> mma of one shape, cp -> mma, shift -> mma, shift -> cp.4x256b, mma -> shift.
+/// mma -> cp never is such a pair.
+constexpr bool pipelined(const PipeStep& earlier, const PipeStep& later) {
+  using Op = PipeStep::Op;
+  if (earlier.cta_group != later.cta_group) return false;
+  if (earlier.op == Op::mma && later.op == Op::mma) return earlier.shape == later.shape;
+  if (later.op == Op::mma) return true;
+  if (earlier.op == Op::shift) return later.op == Op::cp_4x256b;
+  return earlier.op == Op::mma && later.op == Op::shift;
+}
 
 struct WarpId {
   uint32_t value;
 };
-/// An asynchronous operation that was begun; the watcher gives it out.
+/// An asynchronous operation that was begun; the watcher gives it out. It stays valid.
 struct OpId {
-  uint32_t value;
+  uint64_t value;
 };
-/// What knowledge is handed over through: a phase of an mbarrier, a named or cluster barrier, the
-/// end of a grid, a word of memory that releases and acquires meet at. The machine numbers them.
+/// What knowledge is handed over through: an mbarrier, a named or cluster barrier, the end of a
+/// grid, a word of memory that strong accesses meet at. The machine numbers them from 0.
 struct SyncId {
   uint32_t value;
 };
@@ -114,7 +137,7 @@ struct Box {
   Kind kind;
   uint32_t block;
   uint64_t begin;
-  uint32_t bytes;
+  uint64_t bytes;
   uint32_t runs = 1;
   uint64_t pitch = 0;
 };
@@ -125,9 +148,10 @@ struct Grid {
   uint32_t first_cta;
   uint32_t ctas;
   uint32_t warps_per_cta;
-  uint32_t cluster_size;   ///< CTAs of a cluster; consecutive ones form one.
-  uint64_t shared_bytes;   ///< Window of each CTA.
-  bool overlaps_previous;  ///< PDL: may run before the grid before it has ended.
+  uint32_t threads_per_cta;  ///< The last warp of a CTA may be a part of one.
+  uint32_t cluster_size;     ///< CTAs of a cluster; consecutive ones form one.
+  uint64_t shared_bytes;     ///< Window of each CTA.
+  bool overlaps_previous;    ///< PDL: may run before the grid before it has ended.
 };
 
 /// Part of what an operation did, as far as a completion vouches for it.
@@ -145,6 +169,8 @@ class Events {
   virtual void buffer(uint32_t block, uint64_t bytes, bool initialised) = 0;
   /// Everything of earlier grids is ordered before it, unless it overlaps the previous one.
   virtual void begin_grid(const Grid& grid) = 0;
+  /// All threads of a CTA have ended: nothing touches its shared and tensor memory any more.
+  virtual void end_cta(uint32_t cta) = 0;
 
   virtual void access(const LaneAccess& access) = 0;
   /// By threads, of a range rather than by lane: mbarrier operations, allocate and free.
@@ -157,8 +183,10 @@ class Events {
   virtual OpId begin(Who who, Agent agent, PipeStep step = {}) = 0;
   /// The issuer has waited for the operation: bulk groups, wait::ld, wait::st, wgmma.wait_group.
   virtual void drain(Who who, OpId op, Covers covers) = 0;
-  /// What the operation did becomes part of what `sync` gathers: complete_tx, tcgen05.commit.
-  virtual void publish(OpId op, SyncId sync, Scope scope) = 0;
+  /// What a copy did becomes part of what `sync` gathers: complete_tx, cp.async.mbarrier.arrive.
+  virtual void publish(OpId op, SyncId sync) = 0;
+  /// tcgen05.commit: so do the tensor_pipe operations that this thread began with that cta_group.
+  virtual void commit(Who who, uint8_t cta_group, SyncId sync) = 0;
 
   /// What `who` knows becomes part of what `sync` gathers.
   virtual void release(Who who, SyncId sync, Scope scope, Order order) = 0;
