@@ -116,7 +116,7 @@ struct SyncId {
 struct Who {
   WarpId warp;
   uint32_t lanes;  ///< Bit l: lane l takes part.
-  uint32_t pc;     ///< Index of the decoded instruction; only a report turns it into text.
+  uint32_t pc;     ///< Number of the decoded instruction, unique in the run; for reports.
 };
 
 /// Accesses of a warp instruction: lane l of who.lanes touches [offset[l], offset[l] + bytes).
@@ -175,16 +175,20 @@ class Events {
   virtual void access(const LaneAccess& access) = 0;
   /// By threads, of a range rather than by lane: mbarrier operations, allocate and free.
   virtual void access(Who who, const Box& box, Scope scope) = 0;
-  /// By an operation that has begun.
+  /// By an operation that has begun. A thread_copy of several lanes names them.
   virtual void access(OpId op, const Box& box) = 0;
+  virtual void access(OpId op, const LaneAccess& access) = 0;
 
-  /// Begins an operation of one thread (who.lanes has one bit) or, for tensor_load, tensor_store
-  /// and warpgroup_mma, of a warp. `step` matters for tensor_pipe only.
+  /// Begins an operation of one thread (who.lanes has one bit) or, for thread_copy, tensor_load,
+  /// tensor_store and warpgroup_mma, of a warp. `step` matters for tensor_pipe only.
   virtual OpId begin(Who who, Agent agent, PipeStep step = {}) = 0;
+  /// The operation makes no more accesses. Whoever relies on that still needs its completion.
+  virtual void end(OpId op) = 0;
   /// The issuer has waited for the operation: bulk groups, wait::ld, wait::st, wgmma.wait_group.
   virtual void drain(Who who, OpId op, Covers covers) = 0;
   /// What a copy did becomes part of what `sync` gathers: complete_tx, cp.async.mbarrier.arrive.
-  virtual void publish(OpId op, SyncId sync) = 0;
+  /// `lanes`: of a thread_copy, those that arrive.
+  virtual void publish(OpId op, SyncId sync, uint32_t lanes) = 0;
   /// tcgen05.commit: so do the tensor_pipe operations that this thread began with that cta_group.
   virtual void commit(Who who, uint8_t cta_group, SyncId sync) = 0;
 

@@ -29,7 +29,7 @@ ROOMS = {
     "jit": ["base", "arch", "cuda"],
     "ptx": ["base"],
     "emu": ["base", "arch", "numerics", "ptx"],
-    "race": ["base", "emu/events.h"],
+    "race": ["base", "emu/events.h", "emu/fault.h", "emu/rules.h"],
     "io": ["base"],
     "cli": ["io", "samples"],
     "samples": [],  # not a room of src/: its graphs are bundled with the command
