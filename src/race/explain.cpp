@@ -124,10 +124,13 @@ Missing Watch::missing_completion(Epoch earlier, uint32_t lanes) const {
   if (x.kind == Agent::copy && any.covers(x.sibling, tick_of(earlier), kAllLanes)) {
     return Missing::full_completion;
   }
-  const uint32_t issuer_lanes = x.kind == Agent::thread_copy ? lanes : x.lanes;
-  const bool is_own =
-      now_.op == nullptr && now_.warp == x.warp && (issuer_lanes & ~now_.group->lanes) == 0;
-  if (is_own || any.covers(x.issuer, x.issued, issuer_lanes)) return Missing::completion;
+  // A warp begins it as one: any lane of the warp stands for that.
+  for (uint32_t m = x.kind == Agent::thread_copy ? lanes : x.lanes; m != 0; m &= m - 1) {
+    const uint32_t lane = m & (~m + 1);
+    const bool is_own =
+        now_.op == nullptr && now_.warp == x.warp && (now_.group->lanes & lane) != 0;
+    if (is_own || any.covers(x.issuer, x.issued, lane)) return Missing::completion;
+  }
   return Missing::edge;
 }
 
