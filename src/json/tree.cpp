@@ -40,6 +40,12 @@ std::string_view Document::keep(std::string_view text) {
   return {to, text.size()};
 }
 
+void Document::drop_items(size_t letters) {
+  members.clear();
+  entries.clear();
+  used_ = letters;
+}
+
 std::string clipped(std::string_view text) {
   constexpr size_t kMost = 64;
   size_t n = text.size();
@@ -82,8 +88,8 @@ constexpr std::string_view kLists[] = {"dims", "inputs", "nodes", "outputs"};
 // members of nlohmann's json_sax without deriving from it, so the parser calls them directly.
 class Handler {
  public:
-  Handler(const JsonLimits& limits, Document& document, base::Diagnostics& findings)
-      : limits_(limits), d_(document), findings_(findings) {}
+  Handler(const JsonLimits& limits, Document& document, base::Diagnostics& findings, ItemSink* sink)
+      : limits_(limits), d_(document), findings_(findings), sink_(sink) {}
 
   bool is_syntax_error = false;
   bool is_limit = false;
@@ -125,9 +131,11 @@ class Handler {
     if (!enter()) return false;
     if (depth_ == 1) return true;
     if (depth_ == 3 && list_ != nullptr) {
-      if (static_cast<int64_t>(list_->size()) >= limits_.max_nodes) {
+      if (items_ >= limits_.max_nodes) {
         return fail("E-LIMIT", "at most " + std::to_string(limits_.max_nodes) + " items", "more");
       }
+      ++items_;
+      if (sink_ != nullptr) list_->clear();
       list_->push_back({d_.members.size(), 0});
       seen_ = 0;
       same_ = 0;
@@ -201,14 +209,37 @@ class Handler {
   // Whether all keys up to this one are those of the item before, which has none twice. Then it is
   // its letters that are kept: most items of a graph have the keys of their neighbours.
   bool is_as_before(const Item& item, std::string_view k) {
-    if (item.count != same_ || list_->size() < 2) return false;
-    const Item& before = (*list_)[list_->size() - 2];
-    if (item.count >= before.count) return false;
-    const std::string_view key = d_.members[before.first + item.count].key;
-    if (!same(key, k)) return false;
-    ++same_;
-    member_ = key;
+    if (item.count != same_ || same_ >= before_.size() || !same(before_[same_], k)) return false;
+    member_ = before_[same_++];
     (void)may_be_twice(k);
+    return true;
+  }
+
+  void remember_keys(const Item& item) {
+    before_.clear();
+    for (const Member& m : d_.of(item)) before_.push_back(m.key);
+    if (sink_ == nullptr) return;
+    // The item's letters are going to be dropped, and some of its keys are those of the item
+    // before.
+    spare_.clear();
+    for (std::string_view k : before_) spare_.insert(spare_.end(), k.begin(), k.end());
+    std::swap(spare_, key_letters_);
+    size_t at = 0;
+    for (std::string_view& k : before_) {
+      k = {key_letters_.data() + at, k.size()};
+      at += k.size();
+    }
+  }
+
+  // The item is whole: its keys are those to compare with, and the sink takes it.
+  bool end_item() {
+    const Item& item = list_->back();
+    if (item.count != same_) remember_keys(item);
+    if (sink_ == nullptr) return true;
+    const auto list = static_cast<List>(which_);
+    if (!sink_->take(list, item)) return false;
+    // Names of dims and inputs are looked up later.
+    d_.drop_items(list == List::dims || list == List::inputs ? d_.letters() : letters_);
     return true;
   }
 
@@ -226,7 +257,7 @@ class Handler {
     std::string p;
     if (!top_.empty()) p += "/" + top_;
     if (list_ != nullptr && depth_ >= 3 && !list_->empty()) {
-      p += "/" + std::to_string(list_->size() - 1);
+      p += "/" + std::to_string(items_ - 1);
       if (!member_.empty()) p += "/" + clipped(member_);
     }
     return p.empty() ? "/" : p;
@@ -240,19 +271,22 @@ class Handler {
   bool leave() {
     if (depth_ == 4) nested_ = nullptr;
     if (depth_ == 3) member_ = {};
-    --depth_;
-    return true;
+    return depth_-- != 3 || end_item();
   }
 
   bool top_key(const std::string& k) {
     top_ = clipped(k);
     member_ = {};
     list_ = nullptr;
+    items_ = 0;
+    before_.clear();
     bool* seen = nullptr;
     std::vector<Item>* lists[] = {&d_.dims, &d_.inputs, &d_.nodes, &d_.outputs};
     for (int i = 0; i < 4; ++i) {
       if (k != kLists[i]) continue;
       list_ = lists[i];
+      which_ = i;
+      letters_ = d_.letters();
       seen = &d_.has_list[i];
     }
     if (k == "cohort") seen = &d_.has_version;
@@ -262,7 +296,7 @@ class Handler {
     }
     if (*seen) return fail("E-KEY", "one '" + k + "'", "two");
     *seen = true;
-    return true;
+    return sink_ == nullptr || list_ == nullptr || which_ == 0 || d_.has_list[which_ - 1];
   }
 
   bool integer(int64_t v) {
@@ -304,7 +338,14 @@ class Handler {
   const JsonLimits& limits_;
   Document& d_;
   base::Diagnostics& findings_;
+  ItemSink* sink_;
   int32_t depth_ = 0;
+  int which_ = 0;                  ///< Of kLists, as is list_.
+  int64_t items_ = 0;              ///< Of list_ so far.
+  size_t letters_ = 0;             ///< Of the document when the list began.
+  std::vector<char> key_letters_;  ///< With a sink: those of before_.
+  std::vector<char> spare_;
+  std::vector<std::string_view> before_;  ///< Keys of the item before in this list.
   std::string top_;
   std::string_view member_;
   size_t same_ = 0;    ///< Keys of the item that are those of the one before it.
@@ -334,7 +375,7 @@ bool check_bytes(std::string_view text, base::Diagnostics& findings) {
 }  // namespace
 
 bool parse(std::string_view text, const JsonLimits& limits, Document& document,
-           base::Diagnostics& findings, ErrorKind& kind) {
+           base::Diagnostics& findings, ErrorKind& kind, ItemSink* sink) {
   kind = ErrorKind::invalid_graph;
   if (static_cast<int64_t>(text.size()) > limits.max_bytes) {
     const std::string wanted = "at most " + std::to_string(limits.max_bytes) + " bytes";
@@ -352,8 +393,9 @@ bool parse(std::string_view text, const JsonLimits& limits, Document& document,
     return false;
   }
   document.reserve_letters(text.size());
-  document.members.reserve(text.size() / 20);  // a member of a canonical text takes 17 bytes
-  Handler handler(limits, document, findings);
+  // A member of a canonical text takes 17 bytes.
+  document.members.reserve(sink == nullptr ? text.size() / 20 : kMaxMembers);
+  Handler handler(limits, document, findings, sink);
   const bool good = nlohmann::json::sax_parse(text.begin(), text.end(), &handler);
   if (handler.is_syntax_error) kind = ErrorKind::file;
   if (handler.is_limit) kind = ErrorKind::limit;

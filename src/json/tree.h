@@ -68,17 +68,34 @@ class Document {
 
   /// Makes room for all letters of a text of `bytes`: without its quotes and escapes it is shorter.
   void reserve_letters(size_t bytes);
-  /// A copy of a piece of the text that lives as long as the document.
+  /// A copy of a piece of the text that lives as long as the document, or until letters are
+  /// dropped.
   std::string_view keep(std::string_view text);
+  [[nodiscard]] size_t letters() const { return used_; }
+  /// Drops members, entries, and all letters but the first `letters`.
+  void drop_items(size_t letters);
 
  private:
   std::unique_ptr<char[]> letters_;
   size_t used_ = 0;
 };
 
+/// The lists of a graph, in the order in which they are written.
+enum class List : uint8_t { dims, inputs, nodes, outputs };
+
+/// Takes items as soon as they have been read.
+class ItemSink {
+ public:
+  virtual ~ItemSink() = default;
+  /// False: no more of them.
+  virtual bool take(List list, const Item& item) = 0;
+};
+
 /// Takes a text apart. False, with findings of `kind`, when it is no JSON or not of this form.
+/// With a `sink`, items are not kept but handed to it; then the text must be in the order in which
+/// it is written, and it is false without a finding where it is not, or the sink wants no more.
 [[nodiscard]] bool parse(std::string_view text, const JsonLimits& limits, Document& document,
-                         base::Diagnostics& findings, ErrorKind& kind);
+                         base::Diagnostics& findings, ErrorKind& kind, ItemSink* sink = nullptr);
 
 /// Checks version, name and that every list is there. False, with findings, otherwise.
 [[nodiscard]] bool check_top(const Document& d, base::Diagnostics& findings);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <cohort/cohort.h>
 
@@ -101,6 +102,39 @@ std::string quantized(const std::string& norm, const std::string& qmax) {
   one.set(static_cast<size_t>(ir::find_op("quantize")->field_index("norm")), norm);
   one.set(static_cast<size_t>(ir::find_op("quantize")->field_index("qmax")), qmax);
   return one.text();
+}
+
+// A text in the order in which it is written is read item by item, any other as a whole.
+TEST(RoundTrip, InAnyOrderOfListsKeysAndLines) {
+  using Ordered = nlohmann::ordered_json;
+  int valid = 0;
+  for (const std::string& text : test::every_graph()) {
+    const Result<Graph> first = parse_json(text);
+    if (!first) continue;
+    ++valid;
+    const Ordered given = Ordered::parse(first->json());
+    Ordered turned;  // lists and keys from last to first
+    for (auto list = given.end(); list != given.begin();) {
+      --list;
+      Ordered& to = turned[list.key()] = *list;
+      if (!list->is_array()) continue;
+      for (size_t i = 0; i < to.size(); ++i) {
+        Ordered item;
+        const Ordered& of = (*list)[i];
+        for (auto key = of.end(); key != of.begin();) {
+          --key;
+          item[key.key()] = *key;
+        }
+        to[i] = item;
+      }
+    }
+    for (const std::string& other : {turned.dump(), turned.dump(1), given.dump(), given.dump(2)}) {
+      const Result<Graph> second = parse_json(other);
+      ASSERT_TRUE(second) << other << second.findings().text();
+      EXPECT_EQ(second->json(), first->json());
+    }
+  }
+  EXPECT_GT(valid, 200);
 }
 
 TEST(Numbers, AreTheShortestThatReadBack) {
