@@ -147,7 +147,8 @@ class COHORT_API Builder {
   [[nodiscard]] WeightPointers weight_pointers(std::string_view name, Shape shape, Format format,
                                                const WeightOptions& options = {},
                                                Where where = Where::here()) noexcept;
-  /// Which rows belong to which of `count` groups. Form `slots` binds "NAME.begin", "NAME.used".
+  /// Which rows belong to which of `count` groups. Form `slots` binds "NAME.begin", "NAME.used";
+  /// form `whole`, of which `count` is 1 and the type i32, binds nothing.
   /// A named `count` is for Combine::koff only.
   [[nodiscard]] Groups groups(std::string_view name, Dim count, GroupForm form,
                               const GroupOptions& options = {},

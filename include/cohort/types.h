@@ -50,13 +50,14 @@ enum class Format : uint8_t {
 /// Along which axes Quantize makes blocks: along features (row), along tokens (col), or both.
 enum class Axes : uint8_t { row = 1, col = 2, both = 3 };
 
-/// What the integers of a groups input say (facts: five conventions are in use).
+/// What a groups input says. Five conventions of integers are in use; `whole` has none.
 enum class GroupForm : uint8_t {
   starts,      ///< E begins; the last group ends at T.
   ends,        ///< E cumulative ends; the first group begins at 0.
   boundaries,  ///< E + 1 boundaries.
   counts,      ///< E sizes.
   slots,       ///< E begins and E used sizes; the rest of a slot holds anything.
+  whole,       ///< One group that has every row: no tensor is bound, nothing is read.
 };
 
 /// How block scales stand in memory. docs/concepts.md gives the byte formulas.

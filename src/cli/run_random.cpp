@@ -174,6 +174,7 @@ void RunMemory::randomize(uint64_t seed) {
     const std::string name = i["name"];
     const std::string role = i["role"];
     if (role == "groups") {
+      if (i["form"] == "whole") continue;
       const bool slots = i["form"] == "slots";
       const auto unit = std::max<int64_t>(i["row_alignment"].get<int64_t>(), 1);
       const std::vector<int64_t> sizes =

@@ -46,6 +46,7 @@ void set_size(SizeMap& sizes, const std::string& dim, int64_t value, const std::
 std::vector<std::string> names_in_file(const Json& input) {
   const std::string name = input["name"];
   if (input["role"] == "weight_pointers") return {};
+  if (input["role"] == "groups" && input["form"] == "whole") return {};
   if (input["role"] == "groups" && input["form"] == "slots") {
     return {name + ".begin", name + ".used"};
   }

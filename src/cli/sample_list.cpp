@@ -54,6 +54,21 @@ Result<Graph> f16_n_major() {
   return plain("f16_n_major", DType::f16, GroupForm::counts, Major::n, Tail::leave);
 }
 
+// A dense layer as one group: nothing says which rows are its own, since all are.
+Result<Graph> dense_pointers() {
+  Builder g("dense_pointers");
+  Dim T = g.dynamic("T", 65536);
+  auto x = g.scaled_input("x", {T, 512}, Format::mxfp8_e4m3);
+  auto w = g.weight_pointers("w", {1, 256, 512}, Format::mxfp8_e4m3);
+  auto all = g.groups("all", 1, GroupForm::whole);
+  auto y = g.add(GroupedGemm{.a = x, .b = w, .groups = all})
+               .then(ReluSquared{})
+               .then(Quantize{.to = Format::mxfp8_e4m3, .axes = Axes::both});
+  g.output("y", y.row);
+  g.output("y_t", y.col);
+  return std::move(g).finish();
+}
+
 Result<Graph> bias_gate() {
   Builder g("bias_gate");
   Dim T = g.dynamic("T", 65536);
@@ -249,6 +264,8 @@ constexpr std::array kSamples{
     Sample{"bf16_boundaries_tail", "groups as boundaries, tail rows written as 0",
            bf16_boundaries_tail},
     Sample{"bf16_slots", "groups as padded slots", bf16_slots},
+    Sample{"dense_pointers", "a dense layer as one group of every row, no offsets, MXFP8 pointers",
+           dense_pointers},
     Sample{"f16_n_major", "f16 weights stored (E, K, N), groups as counts", f16_n_major},
     Sample{"bias_gate", "f16 with bias and routing gate, int64 counts", bias_gate},
     Sample{"fp8_tensor", "fp8 with one factor a tensor", fp8_tensor},

@@ -16,6 +16,7 @@
 #include "ir/canonical.h"
 #include "ir/graph.h"
 #include "ir/parts.h"
+#include "ir/traits.h"
 
 namespace cohort::engine {
 
@@ -36,11 +37,13 @@ struct Reason {
 /// An engine's answer. It serves the graph when there is no reason against it and everything that
 /// the graph says was consumed: the planner turns what was not into reasons. Inputs and outputs are
 /// consumed key by key, by a list that stands in the engine: a key that is new to ir/canonical.h is
-/// in none of these lists, so no engine ignores it in silence.
+/// in none of these lists, so no engine ignores it in silence. What inputs mean beyond their keys
+/// are traits, and are consumed one by one as well.
 class Claim {
  public:
   explicit Claim(const ir::Graph& graph)
       : inputs_(graph.inputs.size(), 0),
+        traits_(graph.inputs.size(), 0),
         outputs_(graph.outputs.size(), 0),
         fields_(graph.fields.size(), false) {}
 
@@ -50,6 +53,10 @@ class Claim {
   /// The engine honours what stands at this key of an input, whatever it is.
   void consume_input(int32_t input, ir::InputKey key) {
     inputs_[static_cast<size_t>(input)] |= bit(key);
+  }
+  /// The engine does right by an input that has this trait.
+  void consume_input(int32_t input, ir::InputTrait trait) {
+    traits_[static_cast<size_t>(input)] |= bit(trait);
   }
   /// The same of an output. Key `value`: the engine writes it.
   void consume_output(int32_t output, ir::OutputKey key) {
@@ -67,6 +74,9 @@ class Claim {
   [[nodiscard]] bool has_input(size_t i, ir::InputKey key) const {
     return (inputs_[i] & bit(key)) != 0;
   }
+  [[nodiscard]] bool has_input(size_t i, ir::InputTrait trait) const {
+    return (traits_[i] & bit(trait)) != 0;
+  }
   [[nodiscard]] bool has_output(size_t i, ir::OutputKey key) const {
     return (outputs_[i] & bit(key)) != 0;
   }
@@ -81,6 +91,7 @@ class Claim {
 
   std::vector<Reason> reasons_;
   std::vector<uint32_t> inputs_;   // a bit a key
+  std::vector<uint32_t> traits_;   // a bit a trait
   std::vector<uint32_t> outputs_;  // a bit a key
   std::vector<bool> fields_;
   std::vector<std::string> options_;

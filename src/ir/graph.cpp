@@ -67,6 +67,7 @@ std::vector<int32_t> row_groups(const Graph& g) {
 void add_parts(const std::string& name, const Value& value, bool is_output, int32_t index,
                int64_t groups, std::vector<TensorPart>& parts) {
   using Kind = TensorPart::Kind;
+  if (is_whole(value)) return;
   if (value.role == Role::groups && value.form == GroupForm::slots) {
     parts.push_back({name + ".begin", is_output, index, Kind::begin});
     parts.push_back({name + ".used", is_output, index, Kind::used});

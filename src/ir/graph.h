@@ -92,6 +92,11 @@ struct Value {
   int32_t uses = 0;                  ///< Consumers: nodes and outputs.
 };
 
+/// True for a groups input of form whole: one group that has all rows, and no tensor.
+[[nodiscard]] inline bool is_whole(const Value& v) {
+  return v.role == Role::groups && v.form == GroupForm::whole;
+}
+
 /// The value of one field of a node.
 struct FieldValue {
   enum class Kind : uint8_t { none, value, number, integer, real, flag, choice };

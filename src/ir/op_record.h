@@ -40,6 +40,7 @@ struct ResultRecord {
   /// The field of an input that it is added to, if it may stand where that stands: every engine
   /// reads an element of it before it writes that element. "": it may not.
   const char* added_to = "";
+  std::vector<std::string_view> unread{};  ///< Fields that it does not depend on; others do.
 };
 
 /// Everything the library knows of an op.

@@ -157,6 +157,22 @@ void weight_faults(const Value& v, Faults& faults) {
   }
 }
 
+// One group that has all rows: there are no integers, so nothing but the defaults says anything.
+void whole_faults(const Value& v, Faults& faults) {
+  const bool named = v.shape[0].symbol != kNone;
+  if (named || v.shape[0].bound != 1) {
+    faults.push_back({"E-GROUPS",
+                      "shape",
+                      0,
+                      "1: form whole is one group that has all rows",
+                      named ? "a named number" : std::to_string(v.shape[0].bound),
+                      {}});
+  }
+  if (v.dtype == DType::i64) {
+    faults.push_back({"E-DTYPE", "dtype", -1, "i32", "i64", "form whole binds no integers"});
+  }
+}
+
 void role_faults(const Value& v, Faults& faults) {
   using enum DType;
   switch (v.role) {
@@ -183,7 +199,9 @@ void role_faults(const Value& v, Faults& faults) {
       want_rank(v, 1, "(groups)", faults);
       want_dtype(v, {i32, i64}, faults);
       // A named number of groups is for combine; the other ops refuse it.
-      if (v.shape.rank == 1 && v.shape[0].bound < 1) {
+      if (v.shape.rank == 1 && v.form == GroupForm::whole) {
+        whole_faults(v, faults);
+      } else if (v.shape.rank == 1 && v.shape[0].bound < 1) {
         faults.push_back(
             {"E-GROUPS", "shape", 0, "1 or more groups", std::to_string(v.shape[0].bound), {}});
       }

@@ -43,7 +43,8 @@ constexpr std::array<FormatFacts, 7> kFormats{{{"mxfp8_e4m3", {DType::e4m3, DTyp
                                                {"fp8_block128", {DType::e4m3, DType::f32, 128}}}};
 
 constexpr std::array<std::string_view, 3> kAxes{"row", "col", "both"};
-constexpr std::array<std::string_view, 5> kForms{"starts", "ends", "boundaries", "counts", "slots"};
+constexpr std::array<std::string_view, 6> kForms{"starts", "ends",  "boundaries",
+                                                 "counts", "slots", "whole"};
 constexpr std::array<std::string_view, 6> kLayouts{"tiled_128x4", "linear", "shifted_128",
                                                    "per_group",   "global", "padded_128"};
 constexpr std::array<std::string_view, 3> kStorages{"as_rows", "transposed", "ragged"};

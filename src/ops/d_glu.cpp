@@ -116,6 +116,8 @@ ir::OpRecord d_glu() {
   r.infer = infer;
   r.reference = {.kind = ir::Reference::Kind::map, .map = map, .bound = bound};
   r.results[1].added_to = "dprob_add";
+  r.results[1].unread = {"prob"};
+  r.results[2].unread = {"acc_round"};
   r.device_functor = "DGlu";
   r.formula =
       "d_up = y * prob * G * s; d_gate = y * prob * (U + beta) * s * (1 + alpha * G * (1 - s)); "

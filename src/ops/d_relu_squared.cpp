@@ -134,6 +134,7 @@ ir::OpRecord d_relu_squared() {
   r.infer = infer;
   r.reference = {.kind = ir::Reference::Kind::map, .map = map, .bound = bound};
   r.results[1].added_to = "dprob_add";
+  r.results[1].unread = {"prob"};
   r.device_functor = "DReluSquared";
   r.formula = "d = 2 * relu(a) * g * prob; dprob = sum_n relu(a)^2 * g; d_srelu = relu(a)^2 * prob";
   range(r, "clamp", std::numeric_limits<float>::min(), std::numeric_limits<float>::max());

@@ -82,6 +82,7 @@ void infer(ir::Infer& c) {
     check_blocks(c, field, gather);
     if (c.operand(gather) != nullptr) check_shifted(c, field, "an operand without gather");
     check_same_groups(c, field, gather);
+    if (!c.has(gather)) want_blocks_by_group(c, field);
   }
   want_counted(c, "groups");
   for (const char* field : {"alpha", "global_scale_a", "global_scale_b"}) {

@@ -28,7 +28,9 @@ void infer(ir::Infer& c) {
   const bool row = axis == Axes::row;
   const ir::Extent e = x.shape[row ? 1 : 0];
   // Rows of groups, and of named extents, are known to a run only.
-  const bool known = row || (x.groups == ir::kNone && e.symbol == ir::kNone);
+  const bool all_rows =
+      x.groups == ir::kNone || ir::is_whole(c.graph().values[static_cast<size_t>(x.groups)]);
+  const bool known = row || (all_rows && e.symbol == ir::kNone);
   if (known && (e.symbol != ir::kNone || e.bound % kBlock != 0)) {
     c.fail("E-SHAPE", "in", row ? 1 : 0, "a multiple of 16", c.text(e),
            c.describe(x) + " has no whole blocks of 16");

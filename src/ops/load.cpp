@@ -18,6 +18,7 @@ void infer(ir::Infer& c) {
     c.fail("E-GROUPS", "groups", -1, text(x.groups), text(given),
            "the rows of " + c.describe(x) + " belong to other groups");
   }
+  want_blocks_by_group(c, "x");
   const bool has_groups = c.has("groups") || x.groups != ir::kNone;
   if (x.scaled && is_placed_by_group(x.scaled->layout) && !has_groups) {
     c.fail("E-LAYOUT", "groups", -1, "groups", "nothing",

@@ -76,6 +76,18 @@ void check_shifted(ir::Infer& infer, std::string_view field, std::string_view wa
                  std::string(wanted));
 }
 
+void want_blocks_by_group(ir::Infer& c, std::string_view field) {
+  const ir::Value* v = c.operand(field);
+  const ir::Value* groups = c.operand("groups");
+  if (v == nullptr || groups == nullptr || v->node == ir::kNone || v->groups != ir::kNone) return;
+  if (!v->scaled || v->scaled->axis != Axes::col || ir::is_whole(*groups)) return;
+  const bool is_one_matrix = v->scaled->layout == ScaleLayout::global;
+  if (is_one_matrix && v->scaled->storage != ColStorage::ragged) return;
+  c.fail("E-GROUPS", field, -1, "column blocks of the same groups", "column blocks without groups",
+         c.describe(*v) + " was quantised as one group: no other group has blocks of its own in it",
+         "quantise a value that has the groups, or use col_layout global");
+}
+
 bool want_counted(ir::Infer& infer, std::string_view field) {
   const ir::Value* v = infer.operand(field);
   if (v == nullptr) return false;

@@ -18,6 +18,10 @@ void check_operand_kinds(ir::Infer& infer, std::string_view a, std::string_view 
 /// Whether there are sound groups of such a number.
 bool want_counted(ir::Infer& infer, std::string_view field);
 
+/// E-GROUPS when column blocks, or ragged elements, that a node without groups made would be read
+/// by group: of groups that begin elsewhere than at row 0 they have none.
+void want_blocks_by_group(ir::Infer& infer, std::string_view field);
+
 /// E-LAYOUT when the scales of an operand are placed by group; `wanted`: where they could be found.
 void check_shifted(ir::Infer& infer, std::string_view field, std::string_view wanted);
 

@@ -109,6 +109,7 @@ void check_col_layout(ir::Infer& c) {
   if (layout != ScaleLayout::global || !c.knows({"to", "axes", "in"})) return;
   if (c.choice<Axes>("axes") == Axes::row || c.in().groups == ir::kNone) return;
   const auto& groups = c.graph().values[static_cast<size_t>(c.in().groups)];
+  if (ir::is_whole(groups)) return;  // it begins at 0, where a block does
   // 0 where a scale has no block, which has no columns
   const int64_t block = info(c.choice<Format>("to")).block;
   if (block > 0 && groups.row_alignment % block != 0) {
@@ -202,6 +203,8 @@ ir::OpRecord quantize() {
   ir::OpRecord r = ir::describe(Quantize{.to = Format::mxfp8_e4m3});
   r.infer = infer;
   r.reference.kind = ir::Reference::Kind::quantize;
+  r.results[0].unread = {"col_layout", "col_storage"};
+  r.results[1].unread = {"row_layout"};
   r.device_functor = "Quantize";
   r.formula = "scale = amax(block) / qmax * norm; code = round(x * norm / scale)";
   range(r, "norm", std::numeric_limits<float>::min(), std::numeric_limits<float>::max());

@@ -113,6 +113,13 @@ void add_unconsumed(const ir::Graph& g, const Claim& claim, std::vector<Reason>&
         "input " + std::to_string(i), ir::input_keys(v.role),
         [&](InputKey k) { return claim.has_input(i, k); }, [&](InputKey k) { return need(v, k); },
         [&](InputKey k) { return ir::key_text(g, g.inputs[i], k); }, reasons);
+    for (const ir::InputTrait trait : ir::input_traits()) {
+      if (claim.has_input(i, trait)) continue;
+      const std::string text = ir::trait_text(g, g.inputs[i], trait);
+      if (text.empty()) continue;
+      reasons.push_back({"input " + std::to_string(i) + "." + std::string(ir::name(trait)), "none",
+                         text + ", not consumed"});
+    }
   }
   for (size_t i = 0; i < g.outputs.size(); ++i) {
     const ir::Output& o = g.outputs[i];

@@ -68,16 +68,37 @@ class Checker {
     return a.index == b.index && a.is_output == b.is_output;
   }
 
+  // Names that must be apart: those of all tensors, and of inputs that no tensor of their name
+  // stands for, since slots are two others and form whole is none. Those of an item stand together.
+  [[nodiscard]] std::vector<ir::TensorPart> named_parts() const {
+    std::vector<ir::TensorPart> all;
+    all.reserve(g_.tensors.size() + g_.inputs.size());
+    for (const ir::TensorPart& part : g_.tensors) {
+      if (part.kind == ir::TensorPart::Kind::begin) {
+        all.push_back({g_.inputs[static_cast<size_t>(part.index)].name, false, part.index});
+      }
+      all.push_back(part);
+    }
+    for (size_t i = 0; i < g_.inputs.size(); ++i) {
+      if (!ir::is_whole(g_.values[static_cast<size_t>(g_.inputs[i].value)])) continue;
+      all.push_back({g_.inputs[i].name, false, static_cast<int32_t>(i)});
+    }
+    return all;
+  }
+
   // Every tensor that a run binds is named: "x", "x.scale". All names are apart.
   void names() {
     g_.freeze();
     find_most_groups();
-    std::unordered_map<std::string_view, const ir::TensorPart*> seen;
-    seen.reserve(g_.tensors.size());
-    const ir::TensorPart* reported = nullptr;
     for (const ir::TensorPart& part : g_.tensors) {
-      if (part.name.empty()) continue;  // there is a finding about it
-      check_size(part);
+      if (!part.name.empty()) check_size(part);  // there is a finding about no name
+    }
+    const std::vector<ir::TensorPart> all = named_parts();
+    std::unordered_map<std::string_view, const ir::TensorPart*> seen;
+    seen.reserve(all.size());
+    const ir::TensorPart* reported = nullptr;
+    for (const ir::TensorPart& part : all) {
+      if (part.name.empty()) continue;
       const auto [other, is_new] = seen.emplace(part.name, &part);
       if (is_new || (reported != nullptr && same_item(*reported, part))) continue;
       const ir::TensorPart& before = *other->second;
@@ -232,31 +253,53 @@ class Checker {
              "none", "no result of %" + std::to_string(u.index) + " reaches an output");
       }
     }
-    for (size_t i = 0; i < g_.nodes.size(); ++i) idle_operands(i);
+    for (size_t i = 0; i < g_.nodes.size(); ++i) idle_fields(i);
     symbols();
   }
 
-  // An operand that is added to a result which nobody uses: no other result reads its numbers. A
-  // reference to nothing may have meant that result.
-  void idle_operands(size_t index) {
+  // The results that read a field, by their records: one that is added to a result is read by that
+  // alone.
+  static std::vector<size_t> readers_of(const ir::OpRecord& op, std::string_view field) {
+    std::vector<size_t> readers;
+    for (size_t p = 0; p < op.results.size(); ++p) {
+      const ir::ResultRecord& r = op.results[p];
+      if (r.added_to == field) return {p};
+      if (std::find(r.unread.begin(), r.unread.end(), field) == r.unread.end()) {
+        readers.push_back(p);
+      }
+    }
+    return readers;
+  }
+
+  // Fields that no result reads which somebody uses. A reference to nothing may have meant one of
+  // the others.
+  void idle_fields(size_t index) {
     const ir::Node& n = g_.nodes[index];
+    if (n.op->results.size() == 1) return;
     const auto result = [&](size_t p) -> const ir::Value& {
       return g_.values[static_cast<size_t>(n.first_result) + p];
     };
     bool is_used = false;
     for (size_t p = 0; p < n.op->results.size(); ++p) is_used = is_used || result(p).uses > 0;
     if (!is_used || result(0).faulty || !recording_.missed().empty()) return;
-    for (size_t p = 0; p < n.op->results.size(); ++p) {
-      const std::string reader = n.op->results[p].name;
-      const std::string field = n.op->results[p].added_to;
-      if (field.empty() || result(p).uses > 0) continue;
-      if (g_.field(n, field).kind == ir::FieldValue::Kind::none) continue;
-      std::string message = "only " + reader;
-      message.append(" reads ").append(field).append(", and nothing uses it");
-      std::string hint = "make " + reader;
-      hint.append(" an output, or leave ").append(field).append(" out");
-      fail({"nodes", static_cast<int64_t>(index), n.where}, field, "E-UNUSED", n.op->name, field,
-           "a consumer of " + reader, "none", std::move(message), std::move(hint));
+    for (size_t f = 0; f < n.op->fields.size(); ++f) {
+      const ir::FieldRecord& field = n.op->fields[f];
+      if (field.is_required && field.must_give) continue;
+      if (g_.fields[static_cast<size_t>(n.first_field) + f] == field.initial) continue;
+      const std::vector<size_t> readers = readers_of(*n.op, field.name);
+      const auto used = [&](size_t p) { return result(p).uses > 0; };
+      if (std::any_of(readers.begin(), readers.end(), used)) continue;
+      std::string who;
+      for (const size_t p : readers) {
+        const std::string name = n.op->results[p].name;
+        who += (who.empty() ? "" : " or ") + (name.empty() ? "the main result" : name);
+      }
+      std::string message = "only " + who;
+      message.append(" reads ").append(field.name).append(", and nothing uses it");
+      std::string hint = "make " + who;
+      hint.append(" an output, or leave ").append(field.name).append(" out");
+      fail({"nodes", static_cast<int64_t>(index), n.where}, field.name, "E-UNUSED", n.op->name,
+           field.name, "a consumer of " + who, "none", std::move(message), std::move(hint));
     }
   }
 

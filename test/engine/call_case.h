@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,8 +17,6 @@
 #include "engine/run_case.h"
 
 namespace cohort::test::conformance {
-
-inline constexpr int64_t kExperts = 3;
 
 /// f, and what it said before.
 inline Grid remembered(const Case& c, int64_t columns, Grid f) {
@@ -39,10 +38,10 @@ inline CallWeights call_weights(Case& c, const char* name, int64_t n, int64_t k,
                                 bool discrete, Major major = Major::k) {
   const WeightOptions options{.major = major};
   if (discrete) {
-    const auto w = c.scaled_weight_pointers(name, kExperts, n, k, format, options);
+    const auto w = c.scaled_weight_pointers(name, c.experts(), n, k, format, options);
     return {w.h, w};
   }
-  const auto w = c.scaled_weights(name, kExperts, n, k, format, options);
+  const auto w = c.scaled_weights(name, c.experts(), n, k, format, options);
   return {w.h, w};
 }
 
@@ -59,8 +58,8 @@ Grid product_of(Case& c, A a, const CallWeights& w, int64_t n_count, int64_t k_c
 /// Factors an expert: ones, as the MXFP8 calls pass them, or numbers that a call must apply, once.
 enum class Factors : uint8_t { ones, others };
 inline Data<GroupVec> factors(Case& c, const char* name, DType dtype, Factors which = Factors::ones,
-                              int64_t count = kExperts) {
-  const auto v = c.group_vec(name, count, dtype);
+                              int64_t count = -1) {
+  const auto v = c.group_vec(name, count < 0 ? c.experts() : count, dtype);
   c.fill_with(v, [which](const Position& p) {
     return which == Factors::ones ? 1.0 : 0.75 + 0.5 * static_cast<double>(p[0]);
   });
@@ -141,7 +140,7 @@ struct Pointed {
 
   void prepare(Tensors& t) {
     std::vector<int64_t> at;
-    memory.assign(kExperts, {});
+    memory.assign(static_cast<size_t>(t.view(name).shape[0]), {});
     for (auto& m : memory) {
       m.assign(static_cast<size_t>(size * bits(dtype) / 8), std::byte{kPoison});
       at.push_back(std::bit_cast<int64_t>(m.data()));
@@ -168,17 +167,24 @@ struct Pointed {
   }
 };
 
-/// Runs a call in every situation: uneven groups with a tail of NaN, T = 0, one group that has all,
-/// empty groups, NaN in the data; then once more for each output, which is spoiled: a call whose
-/// expectations let that pass proves nothing.
-inline void check_call(const char* name, const std::function<void(Case&)>& describe,
-                       std::vector<Pointed>* pointed = nullptr) {
-  SCOPED_TRACE(name);
-  const auto run = [&](Situation s, const std::string& spoiled) {
+/// One call in one situation. `whole`: on one group of form whole. Nothing, or what is wrong.
+struct CallRun {
+  const char* name = "";
+  const std::function<void(Case&)>& describe;
+  std::vector<Pointed>* pointed = nullptr;
+  bool whole = false;
+
+  [[nodiscard]] std::unique_ptr<Case> described(Situation s) const {
     if (pointed != nullptr) pointed->clear();
-    Case c("call", name, s);
-    describe(c);
-    const Graph graph = c.finish();
+    auto c = std::make_unique<Case>("call", name, s);
+    if (whole) c->make_whole();
+    describe(*c);
+    return c;
+  }
+  [[nodiscard]] std::string run(Situation s, const std::string& spoiled) const {
+    const std::unique_ptr<Case> c = described(s);
+    const Graph graph = c->finish();
+    if (whole && graph.tensor_index("groups") >= 0) return "form whole binds a tensor";
     const Result<Plan> plan = make_plan(graph, Device::cpu(), {.engine = "reference"});
     if (!plan) return std::string(plan.findings().text());
     Hooks hooks;
@@ -191,20 +197,31 @@ inline void check_call(const char* name, const std::function<void(Case&)>& descr
       auto* data = t.data<uint8_t>(spoiled);
       for (int64_t b = 0; b < t.bytes(spoiled); ++b) data[b] ^= 0x41;
     };
-    std::string failure = run_case(c, graph, *plan, hooks);
+    std::string failure = run_case(*c, graph, *plan, hooks);
     if (pointed == nullptr) return failure;
     for (const Pointed& p : *pointed) failure += p.check();
     return failure;
-  };
-  for (const Situation s : kSituations) {
-    SCOPED_TRACE(std::string(conformance::name(s)));
-    EXPECT_EQ("", run(s, {}));
   }
-  Case c("call", name, Situation::usual);
-  if (pointed != nullptr) pointed->clear();
-  describe(c);
-  for (const Case::Expected& e : c.expected()) {
-    EXPECT_NE(run(Situation::usual, e.name).find(e.name), std::string::npos) << e.name;
+};
+
+/// Runs a call in every situation: uneven groups with a tail of NaN, T = 0, one group that has all,
+/// empty groups, NaN in the data; the same with one group of form whole; then once more for each
+/// output, which is spoiled: a call whose expectations let that pass proves nothing.
+inline void check_call(const char* name, const std::function<void(Case&)>& describe,
+                       std::vector<Pointed>* pointed = nullptr) {
+  SCOPED_TRACE(name);
+  for (const bool whole : {false, true}) {
+    SCOPED_TRACE(whole ? "whole" : "groups");
+    const CallRun call{name, describe, pointed, whole};
+    const std::unique_ptr<Case> c = call.described(Situation::usual);
+    if (whole && !c->has_groups()) continue;
+    for (const Situation s : kSituations) {
+      SCOPED_TRACE(std::string(conformance::name(s)));
+      EXPECT_EQ("", call.run(s, {}));
+    }
+    for (const Case::Expected& e : c->expected()) {
+      EXPECT_NE(call.run(Situation::usual, e.name).find(e.name), std::string::npos) << e.name;
+    }
   }
 }
 

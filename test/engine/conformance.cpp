@@ -59,8 +59,14 @@ Dim Case::T() {
 Groups Case::groups(const GroupsSpec& spec) {
   if (groups_.empty()) {
     group_spec_ = spec;
-    groups_.push_back(builder_.groups("groups", spec.count, spec.form,
-                                      {.dtype = spec.dtype, .row_alignment = spec.multiple}));
+    if (whole_) group_spec_.form = GroupForm::whole;
+    if (group_spec_.form == GroupForm::whole) {
+      group_spec_.count = 1;
+      group_spec_.dtype = DType::i32;
+    }
+    groups_.push_back(
+        builder_.groups("groups", group_spec_.count, group_spec_.form,
+                        {.dtype = group_spec_.dtype, .row_alignment = group_spec_.multiple}));
   }
   return groups_[0];
 }

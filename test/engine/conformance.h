@@ -102,7 +102,7 @@ struct Tokens {
 struct GroupsSpec {
   GroupForm form = GroupForm::boundaries;
   DType dtype = DType::i32;
-  int64_t count = 3;     ///< At least 3.
+  int64_t count = 3;     ///< At least 3; form whole has 1, whatever stands here.
   int64_t multiple = 1;  ///< Every group has a multiple of this many rows, which is declared.
   int64_t unit = 1;      ///< Groups have this many times the usual rows.
 };
@@ -129,6 +129,11 @@ class Case {
   Dim T();
   /// The groups of the token axis. The first call decides.
   Groups groups(const GroupsSpec& spec = {});
+  [[nodiscard]] bool has_groups() const { return !groups_.empty(); }
+  /// Before anything is described: whatever groups it wants, it has one of form whole.
+  void make_whole() { whole_ = true; }
+  /// Experts of a call: as many as it has groups.
+  [[nodiscard]] int64_t experts() const { return whole_ ? 1 : 3; }
   [[nodiscard]] std::shared_ptr<const Tokens> tokens() const { return tokens_; }
   [[nodiscard]] Situation situation() const { return situation_; }
   Builder& builder() { return builder_; }
@@ -232,6 +237,7 @@ class Case {
   std::mt19937 random_;
   std::shared_ptr<Tokens> tokens_ = std::make_shared<Tokens>();
   bool skipped_ = false;
+  bool whole_ = false;
   GroupsSpec group_spec_;
   std::vector<Dim> t_;
   std::vector<Groups> groups_;

@@ -128,11 +128,12 @@ Position Stored::position(size_t i) const {
 void Case::decide_rows() {
   const GroupsSpec& s = group_spec_;
   Tokens& t = *tokens_;
-  const bool is_grouped = !groups_.empty();
+  const bool is_grouped = !groups_.empty() && s.form != GroupForm::whole;
   const bool usual = situation_ == Situation::usual || situation_ == Situation::nan;
   if (!is_grouped) {
     t.rows = situation_ == Situation::no_rows ? 0 : usual ? 48 : 2;
     if (situation_ == Situation::empty_groups) t.rows = 34;
+    t.rows = up(t.rows, s.multiple);
     t.ranges = {{0, t.rows}};
     return;
   }
@@ -325,7 +326,7 @@ void Case::put_pointers(Tensors& tensors, const Stored& s) const {
 }
 
 void Case::fill(Tensors& tensors) const {
-  if (!groups_.empty()) {
+  if (!groups_.empty() && group_spec_.form != GroupForm::whole) {
     put_groups(tensors, "groups", group_spec_.form, group_spec_.dtype, tokens_->ranges);
   }
   for (const Expected& e : expected_) {  // discrete gradients: more memory than they need

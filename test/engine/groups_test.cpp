@@ -1,5 +1,6 @@
 // Which rows belong to which expert: every form, empty groups, tails, bad offsets.
 #include "engine/gemm_case.h"
+#include "fixtures/findings.h"
 
 namespace cohort::test {
 namespace {
@@ -138,6 +139,96 @@ TEST(Groups, BrokenAlignmentPromiseIsAFinding) {
   ASSERT_FALSE(s);
   EXPECT_EQ("E-GROUPS", s.findings()[0].code);
   EXPECT_EQ("a multiple of 16 rows", s.findings()[0].wanted);
+}
+
+// Ragged e2m1 are one matrix of pairs a group: an odd group would share a byte with its neighbour.
+TEST(Groups, OddGroupsOfRaggedPairsAreRefused) {
+  enum class Use : uint8_t { quantize, kept, load, wgrad_a, wgrad_b };
+  const auto ran = [](Use use, Format format, const std::vector<Range>& ranges) {
+    Builder g("pairs");
+    const auto groups = g.groups("g", 2, GroupForm::slots);
+    const ScaledOptions ragged{.axis = Axes::col, .storage = ColStorage::ragged};
+    const ScaledOptions turned{.axis = Axes::col, .storage = ColStorage::transposed};
+    const auto input = [&](const char* name, bool is_ragged) {
+      return g.scaled_input(name, {12, 3}, format, is_ragged ? ragged : turned);
+    };
+    if (use == Use::quantize || use == Use::kept) {
+      const auto x = g.add(Load{.x = g.input("x", {12, 3}, DType::f32), .groups = groups});
+      const Quantized q =
+          x.then(Quantize{.to = format, .axes = Axes::col, .col_storage = ColStorage::ragged});
+      if (use == Use::quantize) {
+        g.output("y", q.col);
+      } else {
+        g.output("y", g.add(GroupedWgrad{.a = q.col, .b = q.col, .groups = groups}));
+      }
+    } else if (use == Use::load) {
+      g.output("y", g.add(Load{.x = input("x", true), .groups = groups}));
+    } else {
+      g.output("y", g.add(GroupedWgrad{.a = input("a", use == Use::wgrad_a),
+                                       .b = input("b", use == Use::wgrad_b),
+                                       .groups = groups}));
+    }
+    const Graph graph = finish(g);
+    EXPECT_EQ(make_plan(graph, Device::cpu())->required_group_alignment(), 2);
+    Bench bench(graph);
+    put_groups(bench.tensors, "g", GroupForm::slots, DType::i32, ranges);
+    const Status status = bench.run();
+    if (!status) {
+      for (const uint8_t b : bench.tensors.raw("y")) EXPECT_EQ(kPoison, b);
+    }
+    return status;
+  };
+  const std::vector<Range> odd[] = {{{0, 4}, {4, 3}}, {{0, 5}, {6, 4}}, {{0, 2}, {3, 4}}};
+  const char* const got[] = {"group 1: begin 4, rows 3", "group 0: begin 0, rows 5",
+                             "group 1: begin 3, rows 4"};
+  for (const Use use : {Use::quantize, Use::kept, Use::load, Use::wgrad_a, Use::wgrad_b}) {
+    for (const Format format : {Format::nvfp4, Format::mxfp4}) {
+      EXPECT_TRUE(ran(use, format, {{0, 4}, {6, 2}}));
+      EXPECT_TRUE(ran(use, format, {{0, 4}, {7, 0}})) << "an empty group has no bytes";
+      for (size_t i = 0; i < std::size(odd); ++i) {
+        const Status status = ran(use, format, odd[i]);
+        const KeptFinding f = only(status.findings());
+        EXPECT_EQ(f.code, "E-GROUPS");
+        EXPECT_EQ(f.op, "g");
+        EXPECT_TRUE(has(f.wanted, "an even begin and an even number of rows")) << f.wanted;
+        EXPECT_EQ(f.message.substr(0, 9) + f.got, got[i]);
+      }
+    }
+  }
+}
+
+// Transposed, every code has a nibble of its own, whatever the groups are.
+TEST(Groups, OddGroupsOfTransposedPairs) {
+  const std::vector<Range> ranges{{1, 5}, {6, 21}, {27, 2}};
+  const auto groups_of = [](Builder& g) { return g.groups("g", 3, GroupForm::boundaries); };
+  Builder made("made");
+  const auto x =
+      made.add(Load{.x = made.input("x", {30, 3}, DType::f32), .groups = groups_of(made)});
+  const Quantize op{.to = Format::nvfp4, .axes = Axes::col, .col_storage = ColStorage::transposed};
+  made.output("q", x.then(op).col, {.tail = Tail::zero});
+  Builder read("read");
+  const ScaledOptions turned{.axis = Axes::col, .storage = ColStorage::transposed};
+  read.output("y", read.add(Load{.x = read.scaled_input("q", {30, 3}, Format::nvfp4, turned),
+                                 .groups = groups_of(read)}));
+  Bench to(finish(made));
+  Bench from(finish(read));
+  std::vector<float> values(90);
+  for (size_t i = 0; i < values.size(); ++i) {
+    // A row of 6 in each block of 16: its scale is 1 and every number below is a code.
+    const size_t row = i / 3;
+    const bool is_largest = row == 1 || row == 6 || row == 22 || row == 27;
+    values[i] = is_largest ? 6.0f : static_cast<float>(i % 7) - 3.0f;
+  }
+  to.tensors.set("x", values);
+  for (Bench* b : {&to, &from}) {
+    put_groups(b->tensors, "g", GroupForm::boundaries, DType::i32, ranges);
+  }
+  to.run_well();
+  from.tensors.set("q", to.tensors.raw("q"));
+  from.tensors.set("q.scale", to.tensors.raw("q.scale"));
+  from.run_well();
+  const auto y = from.tensors.values<float>("y");
+  for (size_t i = 3; i < 29 * 3; ++i) EXPECT_EQ(y[i], values[i]) << i;
 }
 
 }  // namespace

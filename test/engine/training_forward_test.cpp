@@ -29,7 +29,7 @@ void describe(Case& c, const F1& f) {
   const Grid acc = product_of(c, a, b, n, kK);
   Grid saved = [=](int64_t r, int64_t i) { return alpha(t->group(r)) * acc(r, i); };
   if (f.with_bias) {
-    const auto bias = c.group_mat("bias", kExperts, n, DType::bf16);
+    const auto bias = c.group_mat("bias", c.experts(), n, DType::bf16);
     pre = pre.then(Bias{.by = bias.h});
     saved = [=](int64_t r, int64_t i) {
       return alpha(t->group(r)) * acc(r, i) + bias(t->group(r), i);
@@ -102,12 +102,12 @@ void describe(Case& c, const F2& f) {
   const Grid acc = product_of(c, a, b, kN, kFeatures);
   Grid d = [=](int64_t r, int64_t n) { return alpha(t->group(r)) * acc(r, n); };
   if (f.with_bias && f.prob) {
-    const auto bias = c.group_mat("bias", kExperts, kN, DType::bf16);
+    const auto bias = c.group_mat("bias", c.experts(), kN, DType::bf16);
     const auto p = c.row("prob", *f.prob);
     y = y.then(Bias{.by = bias.h, .scaled_by = p.h});
     d = [=, x = d](int64_t r, int64_t n) { return x(r, n) + p(r) * bias(t->group(r), n); };
   } else if (f.with_bias) {
-    const auto bias = c.group_mat("bias", kExperts, kN, DType::bf16);
+    const auto bias = c.group_mat("bias", c.experts(), kN, DType::bf16);
     y = y.then(Bias{.by = bias.h});
     d = [=, x = d](int64_t r, int64_t n) { return x(r, n) + bias(t->group(r), n); };
   }

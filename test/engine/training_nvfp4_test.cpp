@@ -11,7 +11,7 @@ constexpr Format kFormat = Format::nvfp4;
 
 // amax_a * amax_b / (448 * 6)^2 of made-up maxima, or the square root of it.
 Data<GroupVec> alpha_of(Case& c, bool is_root) {
-  const auto v = c.group_vec("alpha", kExperts);
+  const auto v = c.group_vec("alpha", c.experts());
   c.fill_with(v, [=](const Position& p) {
     const double maxima = (300 + 50 * static_cast<double>(p[0])) * 1000;
     const double product = maxima / (2688.0 * 2688.0);
@@ -55,7 +55,7 @@ void describe(Case& c, const F1& f) {
   const auto a = c.scaled("a", kK, kFormat);
   const CallWeights b = call_weights(c, "b", n, kK, kFormat, f.discrete);
   const auto alpha = alpha_of(c, false);
-  const auto bias = c.group_mat("bias", kExperts, n, DType::bf16);
+  const auto bias = c.group_mat("bias", c.experts(), n, DType::bf16);
   const auto p = c.row("prob");
   const auto t = c.tokens();
   const auto groups = c.groups({.form = GroupForm::ends, .multiple = 16});
@@ -105,7 +105,7 @@ TEST(TrainingNvfp4, F2AndB3) {
       const Grid acc = product_of(c, a, b, 96, kK);
       Grid d = [=](int64_t r, int64_t n) { return alpha(t->group(r)) * acc(r, n); };
       if (with_bias) {
-        const auto bias = c.group_mat("bias", kExperts, 96, DType::bf16);
+        const auto bias = c.group_mat("bias", c.experts(), 96, DType::bf16);
         const auto p = c.row("prob");
         y = y.then(Bias{.by = bias.h, .scaled_by = p.h});
         d = [=, x = d](int64_t r, int64_t n) { return x(r, n) + p(r) * bias(t->group(r), n); };
@@ -184,8 +184,8 @@ void describe_b2(Case& c, ColStorage storage, bool with_former, DType main_grad)
   const ScaledSpec spec{.axis = Axes::col, .storage = storage};
   const auto a = c.scaled("a", 96, kFormat, spec);
   const auto b = c.scaled("b", kK, kFormat, spec);
-  const auto sa = c.group_vec("global_scale_a", kExperts);
-  const auto sb = c.group_vec("global_scale_b", kExperts);
+  const auto sa = c.group_vec("global_scale_a", c.experts());
+  const auto sb = c.group_vec("global_scale_b", c.experts());
   GroupedWgrad op{.a = a.h,
                   .b = b.h,
                   .groups = c.groups({.form = GroupForm::ends, .multiple = 2, .unit = 5}),
@@ -193,7 +193,7 @@ void describe_b2(Case& c, ColStorage storage, bool with_former, DType main_grad)
                   .global_scale_b = sb.h};
   std::function<Near(int64_t, int64_t, int64_t)> old;
   if (with_former) {
-    const auto w = c.weights("old", kExperts, 96, kK, main_grad);
+    const auto w = c.weights("old", c.experts(), 96, kK, main_grad);
     op.accumulate = w.h;
     old = w;
   }

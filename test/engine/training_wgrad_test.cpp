@@ -36,11 +36,11 @@ void describe(Case& c, const B2& s, std::vector<Pointed>& pointed) {
   GroupedWgrad op{.a = a.h, .b = b.h, .groups = c.groups(s.groups)};
   std::function<Near(int64_t, int64_t, int64_t)> old;
   if (s.former == Former::dense) {
-    const auto w = c.weights("old", kExperts, kOut, kIn, s.main_grad);
+    const auto w = c.weights("old", c.experts(), kOut, kIn, s.main_grad);
     op.accumulate = w.h;
     old = w;
   } else if (s.former == Former::discrete) {
-    const auto w = c.weight_pointers("old", kExperts, kOut, kIn, s.main_grad);
+    const auto w = c.weight_pointers("old", c.experts(), kOut, kIn, s.main_grad);
     op.accumulate = w.h;
     old = w;
   }

@@ -258,7 +258,6 @@ TEST(DGlu, DprobEqualsTheProductOfOutputAndItsGradient) {
   const auto saved = g.input("c", {kRows, 2 * kN}, DType::f32);
   DGlu op = DGlu::of({.act = GluAct::swiglu, .packing = Packing::split},
                      g.add(Load{.x = saved, .groups = ends}));
-  op.prob = g.row_input("prob", kRows);
   op.dprob_add = RowTerm(g.add(GroupedGemm{.a = d_out, .b = b2, .groups = ends, .gather = token}));
   const DGated d =
       g.add(GroupedGemm{.a = d_out, .b = w2t, .groups = ends, .gather = token}).then(op);
@@ -274,7 +273,6 @@ TEST(DGlu, DprobEqualsTheProductOfOutputAndItsGradient) {
   bench.tensors.set("b2", b);
   bench.tensors.set("c", c);
   bench.tensors.set("token", tokens);
-  bench.tensors.set("prob", std::vector<float>(kRows, 0.25f));
   bench.tensors.set<int32_t>("ends", {3, 7});
   bench.run_well();
   const auto dprob = bench.tensors.values<float>("dprob");

@@ -276,6 +276,46 @@ TEST(DReluSquared, ATermThatNothingReadsIsRefused) {
   }
 }
 
+// dprob does not contain the probability, and the activation no rounding of the gradient.
+TEST(DReluSquared, AFieldThatNoUsedResultReadsIsRefused) {
+  const auto refused = [](bool glu, bool rounds, int result) {
+    Builder g("idle");
+    const auto x = g.add(Load{.x = g.input("x", {4, kColumns}, DType::f32)});
+    const auto c = g.add(Load{.x = g.input("c", {4, (glu ? 2 : 1) * kColumns}, DType::f32)});
+    Maybe<RowVec> prob;
+    if (!rounds) prob = g.row_input("p", 4);
+    if (glu) {
+      DGlu op{.c = c, .act = GluAct::swiglu, .packing = Packing::split, .prob = prob};
+      if (rounds) op.acc_round = AccRound::bf16;
+      const DGated d = x.then(op);
+      if (result == 0) g.output("y", d);
+      if (result == 1) g.output("y", d.dprob);
+      if (result == 2) g.output("y", d.act_out);
+    } else {
+      const DSrelu d = x.then(DReluSquared{.c = c, .prob = prob});
+      if (result == 0) g.output("y", d);
+      if (result == 1) g.output("y", d.dprob);
+      if (result == 2) g.output("y", d.d_srelu);
+    }
+    const Result<Graph> graph = std::move(g).finish();
+    if (graph) return std::string();
+    const KeptFinding f = only(graph.findings());
+    EXPECT_EQ(f.code, "E-UNUSED");
+    return f.field + ": " + f.message;
+  };
+  for (const bool glu : {false, true}) {
+    const std::string again = glu ? "act_out" : "d_srelu";
+    EXPECT_EQ(refused(glu, false, 0), "");
+    EXPECT_EQ(refused(glu, false, 1),
+              "prob: only the main result or " + again + " reads prob, and nothing uses it");
+    EXPECT_EQ(refused(glu, false, 2), "");
+  }
+  EXPECT_EQ(refused(true, true, 0), "");
+  EXPECT_EQ(refused(true, true, 1), "");
+  EXPECT_EQ(refused(true, true, 2),
+            "acc_round: only the main result or dprob reads acc_round, and nothing uses it");
+}
+
 TEST(DReluSquared, JsonNamesEachResult) {
   Builder g("json");
   const auto x = g.add(Load{.x = g.input("x", {4, kColumns}, DType::f32)});

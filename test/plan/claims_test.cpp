@@ -13,6 +13,7 @@ namespace {
 using engine::Claim;
 using engine::Request;
 using ir::InputKey;
+using ir::InputTrait;
 using ir::OutputKey;
 
 // Every key of an output away from its default, but for `discrete`.
@@ -82,6 +83,12 @@ Result<Plan> plan_without(const Graph& graph, K forgotten) {
           if (k == forgotten) continue;
         }
         claim.consume_input(static_cast<int32_t>(i), k);
+      }
+      for (const InputTrait t : ir::input_traits()) {
+        if constexpr (std::is_same_v<K, InputTrait>) {
+          if (t == forgotten) continue;
+        }
+        claim.consume_input(static_cast<int32_t>(i), t);
       }
     }
     for (size_t i = 0; i < r.graph.outputs.size(); ++i) {
@@ -177,6 +184,39 @@ TEST(Claims, AtItsDefaultAKeyMayBeForgotten) {
   }
 }
 
+// Groups of a kind that every key of theirs allows, and that an engine may not know.
+Graph grouped(GroupForm form, int64_t groups, int64_t experts) {
+  Builder g("grouped");
+  const Dim t = g.dynamic("T", 64);
+  const GroupedGemm op{.a = g.input("x", {t, 8}, DType::bf16),
+                       .b = g.weights("w", {experts, 8, 8}, DType::bf16),
+                       .groups = g.groups("groups", groups, form)};
+  g.output("y", g.add(op));
+  return finish(g);
+}
+
+TEST(Claims, ATraitThatIsForgottenIsADecline) {
+  const auto declines = [](const Graph& graph, InputTrait trait) {
+    const Result<Plan> p = plan_without(graph, trait);
+    if (p) return std::string();
+    const KeptFinding f = only(p.findings());
+    EXPECT_EQ(f.code, "E-UNSUPPORTED");
+    return f.field + " | " + f.wanted + " | " + f.got;
+  };
+  const Graph usual = grouped(GroupForm::ends, 4, 4);
+  const Graph rounds = grouped(GroupForm::ends, 8, 4);
+  const Graph whole = grouped(GroupForm::whole, 1, 1);
+  for (const InputTrait trait : ir::input_traits()) EXPECT_EQ(declines(usual, trait), "");
+  EXPECT_EQ(declines(rounds, InputTrait::rounds),
+            "input 2.rounds | none | 8 groups of 4 experts, not consumed");
+  EXPECT_EQ(declines(rounds, InputTrait::whole), "");
+  EXPECT_EQ(declines(whole, InputTrait::whole),
+            "input 2.whole | none | one group without a tensor, not consumed");
+  EXPECT_EQ(declines(whole, InputTrait::rounds), "");
+  // The form is a key of its own: whoever does not know it at all declines every graph with groups.
+  EXPECT_FALSE(plan_without(usual, InputKey::form));
+}
+
 TEST(Claims, AnOutputThatIsForgottenAsAWholeIsOneReason) {
   FakeEngine engine("forgetful");
   engine.answer = [](const Request& r, Claim& claim) {
@@ -205,6 +245,7 @@ TEST(Claims, TheReferenceEngineConsumesEverything) {
       for (InputKey k : ir::input_keys(g.values[static_cast<size_t>(g.inputs[i].value)].role)) {
         EXPECT_TRUE(claim.has_input(i, k)) << ir::name(k);
       }
+      for (const InputTrait t : ir::input_traits()) EXPECT_TRUE(claim.has_input(i, t));
     }
     for (size_t i = 0; i < g.outputs.size(); ++i) {
       for (OutputKey k : ir::output_keys()) {

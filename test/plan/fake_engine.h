@@ -16,6 +16,7 @@ inline void consume_input(const engine::Request& request, engine::Claim& claim, 
   const ir::Graph& g = request.graph;
   const ir::Value& v = g.values[static_cast<size_t>(g.inputs[i].value)];
   for (ir::InputKey k : ir::input_keys(v.role)) claim.consume_input(static_cast<int32_t>(i), k);
+  for (ir::InputTrait t : ir::input_traits()) claim.consume_input(static_cast<int32_t>(i), t);
 }
 inline void consume_inputs(const engine::Request& request, engine::Claim& claim) {
   for (size_t i = 0; i < request.graph.inputs.size(); ++i) consume_input(request, claim, i);

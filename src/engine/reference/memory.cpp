@@ -214,9 +214,10 @@ std::vector<RowGroup> Memory::groups(int32_t groups, int64_t rows) const {
   const ir::Value& v = graph_.values[static_cast<size_t>(groups)];
   const std::string& name = graph_.inputs[static_cast<size_t>(v.input)].name;
   const bool slots = v.form == GroupForm::slots;
+  // Form whole has no tensor: `begin` is one without data, which nobody reads.
   const TensorView& begin = input(groups, slots ? Kind::begin : Kind::data);
   return read_groups(v, extent(v.shape[0]), begin, slots ? &input(groups, Kind::used) : nullptr,
-                     rows, name, schedule_.begins[static_cast<size_t>(groups)]);
+                     rows, name, schedule_.needs[static_cast<size_t>(groups)]);
 }
 
 }  // namespace cohort::engine::reference

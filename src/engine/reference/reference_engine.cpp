@@ -35,9 +35,12 @@ constexpr std::array kOutputKeys{ir::OutputKey::value,     ir::OutputKey::dtype,
                                  ir::OutputKey::scatter,   ir::OutputKey::slot,
                                  ir::OutputKey::top_k,     ir::OutputKey::rows};
 
+constexpr ir::InputTrait kTraits[] = {ir::InputTrait::whole, ir::InputTrait::rounds};
+
 void consume_all(const ir::Graph& g, Claim& claim) {
   for (size_t i = 0; i < g.inputs.size(); ++i) {
     for (ir::InputKey k : kInputKeys) claim.consume_input(static_cast<int32_t>(i), k);
+    for (ir::InputTrait t : kTraits) claim.consume_input(static_cast<int32_t>(i), t);
   }
   for (size_t o = 0; o < g.outputs.size(); ++o) {
     for (ir::OutputKey k : kOutputKeys) claim.consume_output(static_cast<int32_t>(o), k);
@@ -94,6 +97,10 @@ class ReferenceExecutable : public Executable {
     for (const ir::Node& n : graph_->nodes) {
       const auto unit = n.op->reference.row_unit;
       if (unit != nullptr) rows = std::max(rows, unit(*graph_, n));
+    }
+    // Multiples of this make every group that follows another begin where it must: powers of two.
+    for (const GroupNeeds& need : schedule_.needs) {
+      rows = std::max(rows, std::max<int64_t>(need.begin, need.pairs ? 2 : 1));
     }
     return rows;
   }

@@ -66,6 +66,24 @@ void read_one(const ir::Value& groups, const TensorView& v, const TensorView* us
       g.begin = entry(v, i);
       g.rows = entry(*used, i);
       break;
+    case GroupForm::whole:
+      g.rows = rows;
+      break;
+  }
+}
+
+void want_needs(const std::string& name, const GroupNeeds& needs, const RowGroup& g) {
+  if (g.begin % needs.begin != 0) {
+    fail(name, g.group,
+         "a begin at a multiple of " + std::to_string(needs.begin) +
+             ", since column scales of layout global are read by it",
+         std::to_string(g.begin));
+  }
+  if (needs.pairs && (g.begin % 2 != 0 || g.rows % 2 != 0)) {
+    fail(name, g.group,
+         "an even begin and an even number of rows, since e2m1 of ragged storage are packed in "
+         "pairs of tokens",
+         "begin " + std::to_string(g.begin) + ", rows " + std::to_string(g.rows));
   }
 }
 
@@ -73,7 +91,7 @@ void read_one(const ir::Value& groups, const TensorView& v, const TensorView* us
 
 std::vector<RowGroup> read_groups(const ir::Value& groups, int64_t count, const TensorView& begin,
                                   const TensorView* used, int64_t rows, const std::string& name,
-                                  int64_t unit) {
+                                  const GroupNeeds& needs) {
   std::vector<RowGroup> all(static_cast<size_t>(count));
   int64_t running = 0;
   int64_t tiles = 0;
@@ -92,12 +110,7 @@ std::vector<RowGroup> read_groups(const ir::Value& groups, int64_t count, const 
     if (g.rows > 0 && g.begin < reached) {
       fail(name, i, "a begin of at least " + std::to_string(reached), std::to_string(g.begin));
     }
-    if (g.rows > 0 && g.begin % unit != 0) {
-      fail(name, i,
-           "a begin at a multiple of " + std::to_string(unit) +
-               ", since column scales of layout global are read by it",
-           std::to_string(g.begin));
-    }
+    if (g.rows > 0) want_needs(name, needs, g);
     if (g.rows % groups.row_alignment != 0) {
       fail(name, i, "a multiple of " + std::to_string(groups.row_alignment) + " rows",
            std::to_string(g.rows));

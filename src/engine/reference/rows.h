@@ -19,13 +19,19 @@ struct RowGroup {
   int64_t tiles = 0;   ///< Tiles of 128 rows that earlier groups begin: padded_128.
 };
 
-/// Reads the offsets of a groups input. Throws FindingsError (E-GROUPS) when they decrease, overlap
-/// or pass `rows`, or when a group with rows does not begin at a multiple of `unit`. `count`: how
-/// many; `begin`: the tensor, or the begins of slots; `used`: of slots only.
+/// What values that are stored by group demand of the groups of their rows.
+struct GroupNeeds {
+  int64_t begin = 1;   ///< A group with rows begins at a multiple of this.
+  bool pairs = false;  ///< It begins at an even row and has an even number of them.
+};
+
+/// Reads the offsets of a groups input; form whole has none. Throws FindingsError (E-GROUPS) when
+/// they decrease, overlap or pass `rows`, or when a group with rows is not what `needs` says.
+/// `count`: how many; `begin`: the tensor, or the begins of slots; `used`: of slots only.
 [[nodiscard]] std::vector<RowGroup> read_groups(const ir::Value& groups, int64_t count,
                                                 const TensorView& begin, const TensorView* used,
                                                 int64_t rows, const std::string& name,
-                                                int64_t unit);
+                                                const GroupNeeds& needs);
 
 /// Ranges of rows that no group owns, in order.
 struct RowRange {

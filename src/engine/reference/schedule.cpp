@@ -54,7 +54,7 @@ Schedule::Schedule(const ir::Graph& graph) {
   assign_stages(graph);
   make_regions(graph);
   find_kept(graph);
-  find_begins(graph);
+  find_needs(graph);
 }
 
 // A root runs after everything that makes its operands; an op that continues a chain runs with it,
@@ -139,19 +139,22 @@ void Schedule::find_kept(const ir::Graph& g) {
 }
 
 // Blocks of layout global lie at fixed rows, whatever the groups are: a block that two groups
-// shared would need two scales.
-void Schedule::find_begins(const ir::Graph& g) {
-  begins.assign(g.values.size(), 1);
+// shared would need two scales. Ragged e2m1 are packed in pairs within the matrix of each group: a
+// kernel addresses it by bytes, so it begins and ends at one.
+void Schedule::find_needs(const ir::Graph& g) {
+  needs.resize(g.values.size());
   for (const ir::Node& n : g.nodes) {
     const int32_t named = n.op->field_index("groups") < 0 ? kNone : g.operand(n, "groups");
     const int32_t groups = named == kNone ? groups_of(g, n) : named;
     if (groups == kNone) continue;
-    int64_t& begin = begins[static_cast<size_t>(groups)];
+    GroupNeeds& need = needs[static_cast<size_t>(groups)];
     const auto look = [&](int32_t number) {
       const ir::Value& v = g.values[static_cast<size_t>(number)];
-      if (v.scaled && v.scaled->axis == Axes::col && v.scaled->layout == ScaleLayout::global) {
-        begin = std::max<int64_t>(begin, info(v.scaled->format).block);  // powers of two
+      if (!v.scaled || v.scaled->axis != Axes::col || v.absent) return;
+      if (v.scaled->layout == ScaleLayout::global) {
+        need.begin = std::max<int64_t>(need.begin, info(v.scaled->format).block);  // powers of two
       }
+      if (v.scaled->storage == ColStorage::ragged && v.dtype == DType::e2m1) need.pairs = true;
     };
     each_operand(g, n, look);
     for (size_t p = 0; p < n.op->results.size(); ++p) {

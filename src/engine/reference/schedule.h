@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/reference/rows.h"
 #include "ir/graph.h"
 #include "ir/op_record.h"
 #include "ir/parts.h"
@@ -36,7 +37,7 @@ class Schedule {
   std::vector<Region> regions;     ///< In the order in which they run.
   std::vector<int32_t> region_of;  ///< By node.
   std::vector<bool> kept;          ///< By value: another region reads it.
-  std::vector<int64_t> begins;     ///< By groups input: groups begin at multiples of this.
+  std::vector<GroupNeeds> needs;   ///< By value; of groups inputs only.
 
   /// Bytes that a kept value takes, scales included; 0 for the others. 256-byte multiples.
   [[nodiscard]] int64_t kept_bytes(const ir::Graph& graph, int32_t value,
@@ -49,7 +50,7 @@ class Schedule {
   void assign_stages(const ir::Graph& graph);
   void make_regions(const ir::Graph& graph);
   void find_kept(const ir::Graph& graph);
-  void find_begins(const ir::Graph& graph);
+  void find_needs(const ir::Graph& graph);
   std::vector<int32_t> stage_;
 };
 

@@ -188,4 +188,12 @@ CONFORMANCE(grouped_gemm, fp8_block128_pointers) {
   quantised_pointers(c, Format::fp8_block128, 200);
 }
 
+// One group that has every row, and no offsets.
+CONFORMANCE(grouped_gemm, whole_pointers) {
+  const auto x = c.scaled("x", 80, Format::mxfp8_e4m3);
+  const auto w = c.scaled_weight_pointers("w", 1, 24, 80, Format::mxfp8_e4m3);
+  const auto all = c.groups({.form = GroupForm::whole});
+  c.output("y", c.add(GroupedGemm{.a = x.h, .b = w.h, .groups = all}), {}, product(c, x, w, 80, 1));
+}
+
 }  // namespace cohort::test::conformance

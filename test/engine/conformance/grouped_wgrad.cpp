@@ -171,4 +171,18 @@ CONFORMANCE(grouped_wgrad, mxfp8_ragged) {
 CONFORMANCE(grouped_wgrad, fp8_tensor) { quantised(c, Format::fp8_tensor, Format::fp8_tensor, {}); }
 CONFORMANCE(grouped_wgrad, fp8_row) { quantised(c, Format::fp8_row, Format::fp8_row, {}); }
 
+// One group that has every row: a gradient behind a pointer, added to one behind another.
+CONFORMANCE(grouped_wgrad, whole_pointers) {
+  const auto a = c.matrix("a", kI, DType::bf16);
+  const auto b = c.matrix("b", kJ, DType::bf16);
+  const auto old = c.weight_pointers("old", 1, kI, kJ);
+  const auto sum = sum_over_rows(c, a, b);
+  c.output(
+      "dw",
+      c.add(GroupedWgrad{
+          .a = a.h, .b = b.h, .groups = c.groups({.form = GroupForm::whole}), .accumulate = old.h}),
+      {.dtype = DType::f32, .discrete = true},
+      [=](int64_t g, int64_t i, int64_t j) { return sum(g, i, j) + old(g, i, j); });
+}
+
 }  // namespace cohort::test::conformance

@@ -75,4 +75,9 @@ CONFORMANCE(load, mxfp8_columns_ragged) {
   quantised(c, Format::mxfp8_e4m3, {.axis = Axes::col, .storage = ColStorage::ragged}, {.unit = 3});
 }
 
+CONFORMANCE(load, whole_columns) {
+  quantised(c, Format::mxfp8_e4m3, {.axis = Axes::col, .storage = ColStorage::ragged},
+            {.form = GroupForm::whole});
+}
+
 }  // namespace cohort::test::conformance
