@@ -68,51 +68,54 @@ class Checker {
     return a.index == b.index && a.is_output == b.is_output;
   }
 
-  // Names that must be apart: those of all tensors, and of inputs that no tensor of their name
-  // stands for, since slots are two others and form whole is none. Those of an item stand together.
-  [[nodiscard]] std::vector<ir::TensorPart> named_parts() const {
+  // Names that no tensor has: slots are two others, form whole is none.
+  [[nodiscard]] std::vector<ir::TensorPart> names_without_tensors(GroupForm form) const {
     std::vector<ir::TensorPart> all;
-    all.reserve(g_.tensors.size() + g_.inputs.size());
-    for (const ir::TensorPart& part : g_.tensors) {
-      if (part.kind == ir::TensorPart::Kind::begin) {
-        all.push_back({g_.inputs[static_cast<size_t>(part.index)].name, false, part.index});
-      }
-      all.push_back(part);
-    }
     for (size_t i = 0; i < g_.inputs.size(); ++i) {
-      if (!ir::is_whole(g_.values[static_cast<size_t>(g_.inputs[i].value)])) continue;
+      const ir::Value& v = g_.values[static_cast<size_t>(g_.inputs[i].value)];
+      if (v.role != Role::groups || v.form != form) continue;
       all.push_back({g_.inputs[i].name, false, static_cast<int32_t>(i)});
     }
     return all;
   }
 
-  // Every tensor that a run binds is named: "x", "x.scale". All names are apart.
+  // Every tensor that a run binds is named: "x", "x.scale". All names are apart, those of inputs
+  // without a tensor too: a text refers to them.
   void names() {
     g_.freeze();
     find_most_groups();
-    for (const ir::TensorPart& part : g_.tensors) {
-      if (!part.name.empty()) check_size(part);  // there is a finding about no name
-    }
-    const std::vector<ir::TensorPart> all = named_parts();
     std::unordered_map<std::string_view, const ir::TensorPart*> seen;
-    seen.reserve(all.size());
+    seen.reserve(g_.tensors.size());
     const ir::TensorPart* reported = nullptr;
-    for (const ir::TensorPart& part : all) {
-      if (part.name.empty()) continue;
+    const auto take = [&](const ir::TensorPart& part) {
+      if (part.name.empty()) return;  // there is a finding about it
       const auto [other, is_new] = seen.emplace(part.name, &part);
-      if (is_new || (reported != nullptr && same_item(*reported, part))) continue;
+      if (is_new || (reported != nullptr && same_item(*reported, part))) return;
       const ir::TensorPart& before = *other->second;
-      if (same_item(before, part)) continue;
+      if (same_item(before, part)) return;
       reported = &part;
-      const auto index = static_cast<size_t>(part.index);
-      // Nobody can mean it by its name: that it is unused is no second mistake.
-      if (!part.is_output) g_.values[static_cast<size_t>(g_.inputs[index].value)].uses += 1;
-      const Where where = part.is_output ? g_.outputs[index].where : g_.inputs[index].where;
-      fail({part.is_output ? "outputs" : "inputs", part.index, where}, "name", "E-NAME", part.name,
-           "name", "a name of its own", part.name,
-           "a tensor named '" + part.name + "' exists already: " +
-               (before.is_output ? "output " : "input ") + std::to_string(before.index));
+      same_name(part, before);
+    };
+    const std::vector<ir::TensorPart> slots = names_without_tensors(GroupForm::slots);
+    const std::vector<ir::TensorPart> whole = names_without_tensors(GroupForm::whole);
+    auto slot = slots.begin();
+    for (const ir::TensorPart& part : g_.tensors) {
+      if (!part.name.empty()) check_size(part);
+      if (part.kind == ir::TensorPart::Kind::begin) take(*slot++);
+      take(part);
     }
+    for (const ir::TensorPart& part : whole) take(part);
+  }
+
+  void same_name(const ir::TensorPart& part, const ir::TensorPart& before) {
+    const auto index = static_cast<size_t>(part.index);
+    // Nobody can mean it by its name: that it is unused is no second mistake.
+    if (!part.is_output) g_.values[static_cast<size_t>(g_.inputs[index].value)].uses += 1;
+    const Where where = part.is_output ? g_.outputs[index].where : g_.inputs[index].where;
+    fail({part.is_output ? "outputs" : "inputs", part.index, where}, "name", "E-NAME", part.name,
+         "name", "a name of its own", part.name,
+         "a tensor named '" + part.name + "' exists already: " +
+             (before.is_output ? "output " : "input ") + std::to_string(before.index));
   }
 
   // Files give names to parts of tensors: "w.0" and "w.0.scale" to matrices behind pointers,

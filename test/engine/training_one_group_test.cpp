@@ -1,6 +1,8 @@
-// The calls of a training step for one group that has all rows (a shared expert, a dense layer):
-// no offsets are bound, and the rows are those of the tensors. And T = 0 with the strides that
-// callers hand over then.
+// The calls of a training step for one group that has all rows (a shared expert, a dense layer),
+// written as plain products: no offsets are bound, and the rows are those of the tensors. And T = 0
+// with the strides that callers hand over then. check_call runs the calls of the other files with
+// groups of form whole, which bind nothing either: weights and gradients dense, behind pointers and
+// added up, MXFP8 and NVFP4.
 #include "engine/call_case.h"
 
 namespace cohort::test::conformance {
