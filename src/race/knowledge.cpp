@@ -10,13 +10,17 @@ using emu::Scope;
 
 namespace {
 
-// Into a view of a bucket or a fence: what the group knows, and what its lanes did themselves.
+// What the lanes did themselves, up to now.
 void add_own(Clock& into, const Warp& warp, uint32_t lanes) {
   into.raise(warp.agent, warp.tick, lanes & warp.all, warp.all);
 }
 
-void join_carried(Carried& into, const Knower& group) {
-  for (int v = 0; v < kCarried; ++v) into[v].join(group.view[v]);
+// Of the lanes of a group: what they hand on.
+void join_carried(Carried& into, const Warp& warp, const Knower& group, uint32_t lanes) {
+  for (int v = 0; v < kCarried; ++v) {
+    into[v].join(group.view[v]);
+    group.add_own(into[v], static_cast<View>(v), warp.agent, lanes, warp.all);
+  }
 }
 
 }  // namespace
@@ -85,19 +89,23 @@ void Knowledge::release(emu::Who who, emu::SyncId id, Scope scope, Order order) 
     b.view[kExec].join(group.view[kExec]);
     add_own(b.view[kExec], w, lanes);
     if (order == Order::relaxed) {
-      if (group.relaxed) release_relaxed(w, group, s, reach);
+      if (group.relaxed) release_relaxed(w, group, lanes, s, reach);
     } else {
-      join_carried(b.view, group);
+      join_carried(b.view, w, group, lanes);
       add_own(b.view[kBase], w, lanes);
     }
   }
   advance(w);
 }
 
-void Knowledge::release_relaxed(Warp& warp, const Knower& group, Sync& sync, int reach) {
+void Knowledge::release_relaxed(const Warp& warp, const Knower& group, uint32_t lanes, Sync& sync,
+                                int reach) {
   for (int fence = 0; fence < 3; ++fence) {
     Bucket& b = sync.gathered.at(warp.cta, std::min(reach, fence));
-    for (int v = 0; v < kCarried; ++v) b.view[v].join(group.relaxed->fenced[fence][v]);
+    for (int v = 0; v < kCarried; ++v) {
+      b.view[v].join(group.relaxed->fenced[fence][v]);
+      b.view[v].raise(warp.agent, group.relaxed->own[fence][v], lanes & warp.all, warp.all);
+    }
   }
 }
 
@@ -155,9 +163,9 @@ void Knowledge::memory_fence(Warp& warp, Knower& group, int reach) {
       open.pending[distance][v].clear();
     }
   }
-  join_carried(open.fenced[reach], group);
-  add_own(open.fenced[reach][kBase], warp, group.lanes);
-  add_own(open.fenced[reach][kExec], warp, group.lanes);
+  for (int v = 0; v < kCarried; ++v) open.fenced[reach][v].join(group.view[v]);
+  open.own[reach] = group.own;
+  open.own[reach][kBase] = open.own[reach][kExec] = warp.tick;
 }
 
 void Knowledge::fence(emu::Who who, Fence fence, Scope scope) {
@@ -167,7 +175,7 @@ void Knowledge::fence(emu::Who who, Fence fence, Scope scope) {
     if ((group.lanes & who.lanes) == 0) continue;
     const auto cover = [&](View into) {
       group.view[into].join(group.view[kBase]);
-      add_own(group.view[into], w, group.lanes);
+      group.own[into] = w.tick;
     };
     switch (fence) {
       case Fence::memory:
@@ -189,6 +197,7 @@ void Knowledge::fence(emu::Who who, Fence fence, Scope scope) {
       case Fence::tensor_map_acquire:
         group.view[kMap].join(group.view[kMapReleased]);
         group.view[kMap].raise(0, 1);  // and what earlier grids wrote
+        group.own[kMap] = group.own[kMapReleased];
         break;
       case Fence::tensor_before:
         group.view[kBase].join(group.view[kDrained]);
@@ -208,6 +217,17 @@ void Knowledge::warp_sync(emu::Who who) {
   w.merge(who.lanes);
   Knower& group = w.group_of(who.lanes);
   for (const View v : {kBase, kExec, kAny}) add_own(group.view[v], w, who.lanes);
+  for (int v = 0; v < kCarried; ++v) {
+    group.add_own(group.view[v], static_cast<View>(v), w.agent, who.lanes, w.all);
+  }
+  if (group.relaxed) {
+    Relaxed& open = *group.relaxed;
+    for (int reach = 0; reach < 3; ++reach) {
+      for (int v = 0; v < kCarried; ++v) {
+        open.fenced[reach][v].raise(w.agent, open.own[reach][v], who.lanes & w.all, w.all);
+      }
+    }
+  }
   advance(w);
 }
 

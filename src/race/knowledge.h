@@ -84,7 +84,8 @@ class Knowledge {
   [[nodiscard]] int reach_of(emu::Scope scope) const;
   void advance(Warp& warp);
   [[nodiscard]] Sync& sync(emu::SyncId id);
-  void release_relaxed(Warp& warp, const Knower& group, Sync& sync, int reach);
+  void release_relaxed(const Warp& warp, const Knower& group, uint32_t lanes, Sync& sync,
+                       int reach);
   void acquire_bucket(Knower& group, const Bucket& bucket, int distance, emu::Order order);
   void memory_fence(Warp& warp, Knower& group, int reach);
 

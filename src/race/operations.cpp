@@ -95,9 +95,13 @@ void Knowledge::set_views(Operation& op, const Warp& warp, const Knower& group) 
   op.any.join(op.exec);
   if (is_tensor(op.kind)) own(op.tensor, group.view[kTensor]);
   if (op.kind == Agent::tensor_load || op.kind == Agent::tensor_store) return;
-  op.shared = group.view[kAsyncShared];
-  op.global = group.view[kAsyncGlobal];
-  op.map = group.view[kMap];
+  const auto fenced = [&](Clock& clock, View v) {
+    clock = group.view[v];
+    group.add_own(clock, v, warp.agent, op.who.lanes, warp.all);
+  };
+  fenced(op.shared, kAsyncShared);
+  fenced(op.global, kAsyncGlobal);
+  fenced(op.map, kMap);
 }
 
 bool Knowledge::in_order(const PipeStep& earlier, const PipeStep& later) const {
@@ -164,10 +168,11 @@ emu::OpId Knowledge::begin(emu::Who who, Agent agent, PipeStep step) {
   op.passes_on = agent != Agent::copy && agent != Agent::thread_copy;
   Knower* group = &w.group_of(who.lanes);
   Knower together;
+  together.lanes = 0;
   if ((who.lanes & ~group->lanes & w.all) != 0) {
     // Instructions of a whole warp run once all lanes have come.
     for (const Knower& k : w.groups) {
-      if ((k.lanes & who.lanes) != 0) together.join(k);
+      if ((k.lanes & who.lanes) != 0) together.join(k, w.agent, w.all);
     }
     group = &together;
   }

@@ -5,21 +5,32 @@
 
 namespace cohort::race {
 
-void Knower::join(const Knower& other) {
+void Knower::join(const Knower& other, AgentId agent, uint32_t all) {
+  for (int v = 0; v < kCarried; ++v) {
+    add_own(view[v], static_cast<View>(v), agent, lanes, all);
+    other.add_own(view[v], static_cast<View>(v), agent, other.lanes, all);
+    own[v] = std::min(own[v], other.own[v]);
+  }
   for (int v = 0; v < kViews; ++v) view[v].join(other.view[v]);
-  if (!other.relaxed) return;
+  if (!other.relaxed && !relaxed) return;
+  const Relaxed none;
+  const Relaxed& theirs = other.relaxed ? *other.relaxed : none;
   Relaxed& mine = open();
   for (int reach = 0; reach < 3; ++reach) {
     for (int v = 0; v < kCarried; ++v) {
-      mine.fenced[reach][v].join(other.relaxed->fenced[reach][v]);
-      mine.pending[reach][v].join(other.relaxed->pending[reach][v]);
+      Clock& fenced = mine.fenced[reach][v];
+      fenced.join(theirs.fenced[reach][v]);
+      fenced.raise(agent, mine.own[reach][v], lanes & all, all);
+      fenced.raise(agent, theirs.own[reach][v], other.lanes & all, all);
+      mine.own[reach][v] = std::min(mine.own[reach][v], theirs.own[reach][v]);
+      mine.pending[reach][v].join(theirs.pending[reach][v]);
     }
   }
 }
 
 bool Knower::knows_the_same(const Knower& other) const {
   // What awaits a fence is compared by being there at all: a rare case stays apart.
-  return !relaxed && !other.relaxed && view == other.view;
+  return !relaxed && !other.relaxed && own == other.own && view == other.view;
 }
 
 size_t Warp::index_of(uint32_t lanes) const {
@@ -51,7 +62,7 @@ void Warp::merge(uint32_t lanes) {
     } else if (into == groups.size()) {
       into = i++;
     } else {
-      groups[into].join(groups[i]);
+      groups[into].join(groups[i], agent, all);
       groups[into].lanes |= groups[i].lanes;
       if (i + 1 != groups.size()) groups[i] = std::move(groups.back());
       groups.pop_back();

@@ -33,7 +33,9 @@ using Carried = std::array<Clock, kCarried>;
 /// What relaxed operations leave open until a fence, by how far the fence reaches: 0 the CTA, 1 the
 /// cluster, 2 the device.
 struct Relaxed {
-  std::array<Carried, 3> fenced;   ///< What the last fence of that reach covered: may be released.
+  std::array<Carried, 3> fenced;  ///< What the last fence of that reach covered: may be released.
+  /// And up to where each view covered each lane's own past; see Knower::own.
+  std::array<std::array<Tick, kCarried>, 3> own{};
   std::array<Carried, 3> pending;  ///< Acquired from that far; usable after such a fence.
 };
 
@@ -41,19 +43,28 @@ struct Relaxed {
 struct Knower {
   uint32_t lanes = kAllLanes;
   std::array<Clock, kViews> view;
+  /// Up to where each lane's own past is in the views behind a fence. It is no knowledge of the
+  /// lanes of each other, so it is no part of `view`.
+  std::array<Tick, kCarried> own{};
   std::unique_ptr<Relaxed> relaxed;
 
   Knower() = default;
   Knower(const Knower& other)
       : lanes(other.lanes),
         view(other.view),
+        own(other.own),
         relaxed(other.relaxed ? std::make_unique<Relaxed>(*other.relaxed) : nullptr) {}
   Knower(Knower&&) = default;
   Knower& operator=(const Knower&) = delete;
   Knower& operator=(Knower&&) = default;
   ~Knower() = default;
 
-  void join(const Knower& other);
+  /// Lanes that meet: what each did is known to all.
+  void join(const Knower& other, AgentId agent, uint32_t all);
+  /// A view as these lanes have it: with their own past.
+  void add_own(Clock& into, View v, AgentId agent, uint32_t which, uint32_t all) const {
+    if (own[v] != 0) into.raise(agent, own[v], which & all, all);
+  }
   [[nodiscard]] bool knows_the_same(const Knower& other) const;
   [[nodiscard]] Relaxed& open() {
     if (!relaxed) relaxed = std::make_unique<Relaxed>();
