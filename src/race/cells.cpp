@@ -47,7 +47,7 @@ bool Cells::block(Epoch* writers, Epoch* readers, const Reach& reach, Epoch me) 
     return true;
   }
   const bool replaces = r == 0 || (reach.passes_on && before(readers, r, *reach.after_reads)) ||
-                        (!reach.passes_on && agent_of(r) == agent_of(me));
+                        (!reach.passes_on && !reach.is_strong_read && agent_of(r) == agent_of(me));
   if (!replaces) return false;
   for (uint32_t i = 0; i < kCount; ++i) readers[i] = me + (kLanes ? Epoch{i} << kLaneShift : 0);
   return true;
@@ -109,6 +109,11 @@ void Cells::check_readers(Epoch reader, const Reach& reach, Epoch me, uint64_t o
   }
 }
 
+// Whether who races with the earlier read races with this one, too.
+bool Cells::stands_for(const Reach& reach, Epoch reader) const {
+  return !reach.is_strong_read || registry_.site_at(site_of(reader)).scope != emu::Scope::weak;
+}
+
 void Cells::add_reader(Epoch& reader, const Reach& reach, Epoch me) {
   if (is_set(reader)) {
     add_to_set(sets_.at(reader), reach, me);
@@ -116,7 +121,7 @@ void Cells::add_reader(Epoch& reader, const Reach& reach, Epoch me) {
   }
   const bool same_lane = ((reader ^ me) & (kAgentMask | kLaneMask)) == 0;
   const bool all_lanes = agent_of(reader) == agent_of(me) && lane_of(me) == kEveryLane;
-  if (reader == 0 || same_lane || all_lanes ||
+  if (reader == 0 || (stands_for(reach, reader) && (same_lane || all_lanes)) ||
       (reach.passes_on &&
        ordered_slowly(reader, registry_.lanes_of(reader), *reach.after_reads, reach, me))) {
     reader = me;
@@ -140,7 +145,7 @@ void Cells::add_to_set(ReadSet& set, const Reach& reach, Epoch me) {
       if (((r.epoch ^ me) & ~kLaneMask) == 0) {
         r.lanes |= lanes;
         is_there = true;
-      } else {
+      } else if (stands_for(reach, r.epoch)) {
         r.lanes &= ~lanes;
         if (r.lanes == 0) continue;
       }

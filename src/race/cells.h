@@ -17,9 +17,10 @@ struct Reach {
   AgentId issuer = 0;  ///< Of an operation of several lanes: each lane's part comes
   Tick issued = 0;     ///< after what that lane of the issuer did up to here.
   bool writes = false;
-  bool wants_data = false;  ///< Reads what must have been written.
-  bool passes_on = true;    ///< Knowing of it is knowing of what was ordered before it.
-  bool to_map = false;      ///< Reads through the tensor map's proxy.
+  bool wants_data = false;      ///< Reads what must have been written.
+  bool passes_on = true;        ///< Knowing of it is knowing of what was ordered before it.
+  bool is_strong_read = false;  ///< A later strong access may race with a weak read before it.
+  bool to_map = false;          ///< Reads through the tensor map's proxy.
 };
 
 /// Hears of what the cells find.
@@ -61,6 +62,7 @@ class Cells {
   void slow_cell(Epoch& writer, Epoch& reader, const Reach& reach, Epoch me, uint64_t offset,
                  uint32_t bytes);
   void check_readers(Epoch reader, const Reach& reach, Epoch me, uint64_t offset, uint32_t bytes);
+  [[nodiscard]] bool stands_for(const Reach& reach, Epoch reader) const;
   void add_reader(Epoch& reader, const Reach& reach, Epoch me);
   void add_to_set(ReadSet& set, const Reach& reach, Epoch me);
   void cells(Epoch* writers, Epoch* readers, uint64_t count, uint32_t step, const Reach& reach,

@@ -66,6 +66,10 @@ class Knowledge {
     AgentId reader;
     Tick tick;
   };
+  struct Turns {
+    std::vector<Turn> all;
+    size_t next = 0;  ///< Whose turn it would be.
+  };
   /// Operations of one thread that run in order among each other.
   struct Pipe {
     emu::PipeStep step;
@@ -108,10 +112,10 @@ class Knowledge {
   std::vector<Sync> syncs_;
   std::vector<Operation> operations_;
   std::vector<uint32_t> free_operations_;
-  std::map<uint32_t, Turn> collectives_;                                  ///< By warp.
-  std::map<uint32_t, std::vector<Turn>> copies_;                          ///< By CTA.
-  std::map<std::pair<uint32_t, emu::Agent>, std::vector<Turn>> of_warp_;  ///< By warp and kind.
-  std::map<uint32_t, std::vector<Pipe>> pipes_;                           ///< By cluster.
+  std::map<uint32_t, Turn> collectives_;                      ///< By warp.
+  std::map<uint32_t, Turns> copies_;                          ///< By CTA.
+  std::map<std::pair<uint32_t, emu::Agent>, Turns> of_warp_;  ///< By warp and kind.
+  std::map<uint32_t, std::vector<Pipe>> pipes_;               ///< By cluster.
 };
 
 }  // namespace cohort::race

@@ -55,10 +55,13 @@ AgentId Knowledge::add_agent(const Warp& warp, const emu::Who& who, Agent kind) 
 
 const Knowledge::Turn& Knowledge::take_turn(const Warp& warp, const Knower& group,
                                             const emu::Who& who, Agent kind) {
-  std::vector<Turn>& turns =
-      kind == Agent::copy ? copies_[warp.cta] : of_warp_[{who.warp.value, kind}];
+  Turns& turns = kind == Agent::copy ? copies_[warp.cta] : of_warp_[{who.warp.value, kind}];
   const Clock& known = group.view[is_tensor(kind) ? kTensor : kBase];
-  for (Turn& t : turns) {
+  // A copy's completion vouches for no earlier copy, which an agent that is used again cannot
+  // tell. So a number comes back late: after all others, and not while fresh ones are at hand.
+  const size_t count = kind == Agent::copy && registry_.has_spare(warp.cta) ? 0 : turns.all.size();
+  for (size_t i = 0; i < count; ++i) {
+    Turn& t = turns.all[(turns.next + i) % count];
     const AgentInfo& info = registry_.agent(t.writer);
     const bool same_lanes = kind != Agent::thread_copy || info.lanes == who.lanes;
     // Of a thread_copy each lane knows of its own part only.
@@ -66,6 +69,7 @@ const Knowledge::Turn& Knowledge::take_turn(const Warp& warp, const Knower& grou
     if (same_lanes && known.covers(t.writer, t.tick, lanes) &&
         known.covers(t.reader, t.tick, lanes)) {
       if (++t.tick > kMaxTick) over_limit("operations that follow each other", kMaxTick);
+      turns.next = (turns.next + i + 1) % count;
       return t;
     }
   }
@@ -78,8 +82,8 @@ const Knowledge::Turn& Knowledge::take_turn(const Warp& warp, const Knower& grou
     registry_.agent(turn.reader).sibling = turn.writer;
   }
   turn.tick = 1;
-  turns.push_back(turn);
-  return turns.back();
+  turns.all.push_back(turn);
+  return turns.all.back();
 }
 
 void Knowledge::set_views(Operation& op, const Warp& warp, const Knower& group) {

@@ -51,6 +51,11 @@ class Registry {
   void restart();
   /// A new agent for an operation of the CTA.
   AgentId add_operation(uint32_t cta, const AgentInfo& info);
+  /// Whether agents are left that were set aside for the CTA's copies.
+  [[nodiscard]] bool has_spare(uint32_t cta) const {
+    const CtaInfo& c = ctas_[cta - first_cta_];
+    return c.next + kKept < c.end;
+  }
   /// The number of a site; equal ones have one number.
   uint32_t site(const Site& site);
 
@@ -76,6 +81,7 @@ class Registry {
     uint32_t number = 0;
   };
   static constexpr uint32_t kRecent = 1024;
+  static constexpr AgentId kKept = 16;  ///< Left for operations other than copies.
 
   std::vector<AgentInfo> agents_;
   std::vector<AgentId> warps_;  ///< By warp, from first_warp_ on.

@@ -103,6 +103,8 @@ void Watch::lanes_of_group(const LaneAccess& a, uint32_t lanes, const Warp& warp
   reach.after_writes = reach.after_reads = &group.view[kBase];
   reach.writes = writes(a.kind);
   reach.wants_data = wants_data(a.kind);
+  reach.is_strong_read = a.kind == Kind::read && a.scope != Scope::weak;
+  reach.passes_on = !reach.is_strong_read;
   if (lanes == kAllLanes && a.bytes >= 4) {
     uint64_t apart = 0;
     uint64_t differ = 0;
