@@ -78,7 +78,7 @@ PictureInput input(const Json& j) {
   }
   if (j.contains("form")) {
     p.extra = j["form"];
-    if (p.extra == "whole") p.type = "no tensor";
+    if (p.extra == "whole") add(p.extra, "no tensor");
     const Json& rows = j["row_alignment"];
     if (rows != 1) add(p.extra, "multiples of " + text_of(rows) + " rows");
   }
