@@ -23,7 +23,8 @@ import compile_cost
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/benchmarks.md"
 COMMAND = "`python3 cmake/benchmarks.py`"
-REPETITIONS = {"graph": 9, "json": 9, "product": 5, "engine": 3, "quantize": 7, "glu": 7}
+REPETITIONS = {"graph": 9, "json": 9, "product": 5, "engine": 3, "quantize": 7, "glu": 7,
+               "ptx": 9}
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 Row = collections.namedtuple("Row", "what aim measured met")
@@ -172,6 +173,8 @@ def table(r, compile_runs):
         rate_row(r, "MXFP8 quantiser, row and column", "100 M elements/s",
                  "quantize.rows_and_columns/format:0", "items_per_second", "M elements/s", 100),
         *glu_rows(r),
+        time_row(r, "PTX of 10,000 lines: reading", "10 ms", "ptx.read/10000", 10e-3),
+        time_row(r, "PTX of 30,000 lines: reading", "none", "ptx.read/30000", None),
     ]
 
 

@@ -127,16 +127,12 @@ Token Lexer::next() {
   Token t;
   t.fault = skip_space();
   t.place = {line_, static_cast<uint32_t>(at_ - line_begin_) + 1};
-  t.text = {at_, 0};
   if (at_ >= end_) return t;
   const char c = *at_;
   const char after = at_ + 1 < end_ ? at_[1] : '\0';
   if (has(c, kDigit) || (c == '.' && has(after, kDigit))) {
     at_ = take_number(at_, end_, t);
-  } else if (c == '%' && !has(after, kNameChar)) {
-    t.kind = Token::Kind::mark;
-    t.text = {at_++, 1};
-  } else if (has(c, kNameBegin)) {
+  } else if (has(c, kNameBegin) && (c != '%' || has(after, kNameChar))) {
     take_word(t);
   } else if (c == '.' && has(after, kNameChar)) {
     take_dotted(t);

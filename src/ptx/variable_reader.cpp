@@ -126,7 +126,7 @@ bool Reader::read_name_and_extents(Variable& v) {
 
 bool Reader::finish_extents(Variable& v) {
   // The product must fit without the extents that are 0, or offsets within would not.
-  int64_t bytes = bytes_of(v.type) * v.vector;
+  int64_t bytes = int64_t{bytes_of(v.type)} * v.vector;
   bool is_empty = false;
   for (const int64_t n : v.extents) {
     is_empty |= n == 0;
