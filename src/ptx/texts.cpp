@@ -10,7 +10,7 @@ constexpr size_t kFirstSlots = 256;
 
 uint64_t word_at(const char* p, size_t n) {
   uint64_t w = 0;
-  std::memcpy(&w, p, n);
+  if (n > 0) std::memcpy(&w, p, n);
   return w;
 }
 
