@@ -52,6 +52,32 @@ function(cohort_add_room_test room)
                        DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${room} TIMEOUT 300)
 endfunction()
 
+# test/device: built where nvcc is found, run where a GPU is, skipped elsewhere. Kernels are compiled
+# by nvcc into objects, as the project itself needs no CUDA.
+function(cohort_add_device_test)
+  find_program(COHORT_NVCC nvcc PATHS /usr/local/cuda/bin)
+  if(NOT COHORT_NVCC)
+    message(STATUS "no nvcc: tests that need a GPU are not built")
+    return()
+  endif()
+  cmake_path(GET COHORT_NVCC PARENT_PATH bin)
+  find_library(COHORT_CUDART cudart_static PATHS ${bin}/../lib64 ${bin}/../targets/x86_64-linux/lib)
+  file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/device/*.cu)
+  cohort_add_room_test(device)
+  foreach(kernel ${kernels})
+    cmake_path(GET kernel STEM name)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.cu.o)
+    add_custom_command(
+      OUTPUT ${object}
+      COMMAND ${COHORT_NVCC} -std=c++20 -O1 -gencode arch=compute_90a,code=sm_90a
+              -I${PROJECT_SOURCE_DIR}/test -c ${kernel} -o ${object}
+      DEPENDS ${kernel} ${PROJECT_SOURCE_DIR}/test/device/${name}.h
+      COMMENT "nvcc ${name}.cu" VERBATIM)
+    target_sources(test_device PRIVATE ${object})
+  endforeach()
+  target_link_libraries(test_device PRIVATE ${COHORT_CUDART} ${CMAKE_DL_LIBS} rt)
+endfunction()
+
 # test/libfuzzer/x_fuzzer.cpp -> fuzz_x. Needs clang's libFuzzer and a library that is instrumented
 # for it (preset asan-ubsan). A run that ends is a test; a longer one: docs/known_gaps.md.
 function(cohort_add_fuzzers)

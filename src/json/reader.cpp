@@ -10,7 +10,7 @@
 #include "ir/canonical.h"
 #include "ir/op_record.h"
 #include "ir/stored.h"
-#include "json/reference_reader.h"
+#include "json/input_reader.h"
 #include "json/tree.h"
 
 namespace cohort::json {
@@ -20,10 +20,9 @@ using Kind = Value::Kind;
 
 namespace {
 
-class Reader : private ReferenceReader, public ItemSink {
+class Reader : private InputReader, public ItemSink {
  public:
-  Reader(const Document& document, ir::Recording& recording)
-      : ReferenceReader(document, recording) {}
+  Reader(const Document& document, ir::Recording& recording) : InputReader(document, recording) {}
 
   void run() {
     reserve(d_.inputs.size(), d_.nodes.size());
@@ -59,129 +58,6 @@ class Reader : private ReferenceReader, public ItemSink {
   }
 
  private:
-  void dim(const Item& item) {
-    begin("dims", static_cast<int64_t>(g_.symbols.size()), "dim");
-    check_keys(item, {"name", "bound"});
-    const std::string_view dim_name = text(item, "name");
-    const int64_t bound = integer(item, "bound", 0, false);
-    symbols_.emplace(dim_name, static_cast<int32_t>(g_.symbols.size()));
-    if (good_) {
-      r_.add_symbol(dim_name, bound, {nullptr, 0});
-    } else {
-      g_.symbols.push_back({std::string(dim_name), 0, {nullptr, 0}, true});
-    }
-  }
-
-  void shape(const Item& item, ir::Value& value) {
-    ir::Extents& shape = value.shape;
-    const Value* v = member(item, "shape", Kind::list, "a list of extents");
-    if (v == nullptr) return;
-    if (v->count > kMaxRank) {
-      fail("shape", "E-LIMIT", "at most 8 extents", std::to_string(v->count));
-      return;
-    }
-    for (const Value& e : d_.of(*v)) {
-      if (!extent("shape", e, shape[shape.rank++], value.faulty)) return;
-    }
-  }
-
-  // An integer or the name of a dim. False, with a finding, when it is neither.
-  bool extent(std::string_view key, const Value& e, ir::Extent& extent, bool& faulty) {
-    if (e.kind == Kind::integer) {
-      extent.bound = e.integer;
-      return true;
-    }
-    const auto it = e.kind == Kind::string ? symbols_.find(e.text) : symbols_.end();
-    if (it == symbols_.end()) {
-      const bool named = e.kind == Kind::string;
-      fail(key, named ? "E-REFERENCE" : "E-JSON", "an integer or the name of a dim", describe(e));
-      return false;
-    }
-    const ir::Symbol& symbol = g_.symbols[static_cast<size_t>(it->second)];
-    extent = {symbol.bound, it->second};
-    faulty = faulty || symbol.faulty;
-    return true;
-  }
-
-  void input(const Item& item) {
-    begin("inputs", static_cast<int64_t>(g_.inputs.size()), "input");
-    const std::string_view input_name = text(item, "name");
-    if (!input_name.empty()) title_ = input_name;
-    ir::Value v;
-    v.role = choice(item, "role", Role::tensor);
-    const auto keys = ir::input_keys(v.role);
-    if (good_ && keys.empty()) fail("role", "E-ROLE", "a role that an input can have", "value");
-    if (good_) {
-      allowed_.assign({"name", "role"});
-      for (ir::InputKey k : keys) allowed_.push_back(ir::name(k));
-      check_keys(item, allowed_);
-      for (ir::InputKey k : keys) input_key(item, k, v);
-    }
-    const size_t before = g_.values.size();
-    if (good_) {
-      r_.add_input(input_name, v, {nullptr, 0});
-    } else {
-      v.faulty = true;
-      v.input = static_cast<int32_t>(g_.inputs.size());
-      g_.values.push_back(v);
-      g_.inputs.push_back({std::string(input_name), static_cast<int32_t>(before), {nullptr, 0}});
-      g_.values.back().uses = 1;  // one mistake, one finding: it is not also unused
-    }
-    names_.emplace(input_name, static_cast<int32_t>(before));
-  }
-
-  void input_key(const Item& item, ir::InputKey k, ir::Value& v) {
-    const bool weights = v.role == Role::weights || v.role == Role::weight_pointers;
-    switch (k) {
-      case ir::InputKey::shape:
-        return shape(item, v);
-      case ir::InputKey::dtype:
-        v.dtype = choice(item, "dtype", v.dtype);
-        return;
-      case ir::InputKey::format: {
-        const int w = word(
-            item, "format", [](int i) { return name(static_cast<Format>(i)); }, weights);
-        if (w >= 0) v.scaled = ir::ScaledType{.format = static_cast<Format>(w)};
-        return;
-      }
-      case ir::InputKey::layout:
-        scaled_key(item, "layout", v,
-                   [&] { v.scaled->layout = choice(item, "layout", v.scaled->layout); });
-        return;
-      case ir::InputKey::axis:
-        scaled_key(item, "axis", v, [&] { v.scaled->axis = choice(item, "axis", v.scaled->axis); });
-        return;
-      case ir::InputKey::storage:
-        scaled_key(item, "storage", v,
-                   [&] { v.scaled->storage = choice(item, "storage", v.scaled->storage); });
-        return;
-      case ir::InputKey::major:
-        v.major = choice(item, "major", v.major);
-        return;
-      case ir::InputKey::form:
-        v.form = choice(item, "form", v.form);
-        return;
-      case ir::InputKey::row_alignment:
-        v.row_alignment = integer(item, "row_alignment", 1, true);
-        return;
-      case ir::InputKey::strides:
-        v.strides = strides(item);
-        return;
-      case ir::InputKey::alignment:
-        v.alignment = integer(item, "alignment", 16, true);
-        return;
-    }
-  }
-
-  // A key that only quantised tensors have: null otherwise.
-  template <class F>
-  void scaled_key(const Item& item, std::string_view key, const ir::Value& v, F&& set) {
-    if (v.scaled) return set();
-    const Value* given = find(item, key);
-    if (given == nullptr || given->kind == Kind::null || !good_) return;
-    fail(key, "E-ATTRIBUTE", "null: there is no format", describe(*given));
-  }
-
   void node(const Item& item) {
     begin("nodes", static_cast<int64_t>(g_.nodes.size()), "node");
     const std::string_view op_name = text(item, "op");
@@ -394,10 +270,8 @@ class Reader : private ReferenceReader, public ItemSink {
     }
   }
 
-  std::unordered_map<std::string_view, int32_t> symbols_;
   std::unordered_map<const ir::OpRecord*, std::vector<std::string_view>> keys_;
-  std::vector<std::string_view> allowed_;  ///< Keys of the item being read.
-  std::vector<ir::FieldValue> fields_;     ///< Of the node being read.
+  std::vector<ir::FieldValue> fields_;  ///< Of the node being read.
 };
 
 }  // namespace

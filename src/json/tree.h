@@ -97,6 +97,9 @@ class ItemSink {
 [[nodiscard]] bool parse(std::string_view text, const JsonLimits& limits, Document& document,
                          base::Diagnostics& findings, ErrorKind& kind, ItemSink* sink = nullptr);
 
+/// Equality of keys. Most that are compared differ in their ends, which is seen without a call.
+[[nodiscard]] bool same(std::string_view a, std::string_view b);
+
 /// Checks version, name and that every list is there. False, with findings, otherwise.
 [[nodiscard]] bool check_top(const Document& d, base::Diagnostics& findings);
 
