@@ -147,6 +147,7 @@ class Reader {
   bool read_variable_head(Variable& v);
   bool read_variable_modifier(Variable& v);
   bool read_pointer(Variable& v);
+  bool take_alignment(uint32_t& alignment);
   bool read_name_and_extents(Variable& v);
   bool finish_extents(Variable& v);
   bool add_variable(Variable&& v);

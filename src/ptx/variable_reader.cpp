@@ -16,6 +16,19 @@ bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
 }  // namespace
 
+bool Reader::take_alignment(uint32_t& alignment) {
+  advance();
+  const Place place = t_.place;
+  int64_t n = 0;
+  if (!read_integer(n, "an alignment")) return false;
+  if (!is_power_of_two(n) || n > UINT32_MAX) {
+    syntax(place, "an alignment that is a power of two", std::to_string(n));
+    return false;
+  }
+  alignment = static_cast<uint32_t>(n);
+  return true;
+}
+
 // .ptr .global .align 16: what a parameter points to.
 bool Reader::read_pointer(Variable& v) {
   advance();
@@ -27,32 +40,11 @@ bool Reader::read_pointer(Variable& v) {
   } else if (t_.is_dotted(".texref") || t_.is_dotted(".samplerref") || t_.is_dotted(".surfref")) {
     advance();
   }
-  if (!t_.is_dotted(".align")) return true;
-  advance();
-  const Place place = t_.place;
-  int64_t n = 0;
-  if (!read_integer(n, "an alignment")) return false;
-  if (!is_power_of_two(n) || n > UINT32_MAX) {
-    syntax(place, "an alignment that is a power of two", std::to_string(n));
-    return false;
-  }
-  v.pointer_alignment = static_cast<uint32_t>(n);
-  return true;
+  return !t_.is_dotted(".align") || take_alignment(v.pointer_alignment);
 }
 
 bool Reader::read_variable_modifier(Variable& v) {
-  if (t_.is_dotted(".align")) {
-    advance();
-    const Place place = t_.place;
-    int64_t n = 0;
-    if (!read_integer(n, "an alignment")) return false;
-    if (!is_power_of_two(n) || n > UINT32_MAX) {
-      syntax(place, "an alignment that is a power of two", std::to_string(n));
-      return false;
-    }
-    v.alignment = static_cast<uint32_t>(n);
-    return true;
-  }
+  if (t_.is_dotted(".align")) return take_alignment(v.alignment);
   if (t_.is_dotted(".attribute")) {
     v.attribute = take_attribute();
     return v.attribute != 0;

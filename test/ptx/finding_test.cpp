@@ -71,6 +71,11 @@ TEST(Findings, ManyAtOnceAndNoneFollowsFromAnother) {
   }
 }
 
+TEST(Findings, UnknownRegisterTakesItsSelectorAlong) {
+  EXPECT_EQ(said_of_kernel("mov.b32 %r1, %q.x;"),
+            "E-SYMBOL %q: wanted a declared register, got none of that name [t:5:14]");
+}
+
 TEST(Findings, BodyThatDoesNotEnd) {
   const std::string said = said_of(module_text(".entry k() {\n{ ret;\n}\n"));
   EXPECT_EQ(

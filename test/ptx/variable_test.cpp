@@ -145,6 +145,7 @@ TEST(Variables, WhatIsWrongWithOne) {
                           ".entry k(.param .u32 a { }",
                           ".entry k(.u32 a) { }",
                           ".entry k(.reg .b32 r[3]) { }",
+                          ".entry k(.param .u64 .ptr .align 3 p) { }",
                           ".entry k(.reg .align 8 .b32 r) { }",
                           ".common .alias a, b;",
                           ".foo 3;",
