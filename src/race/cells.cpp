@@ -18,81 +18,81 @@ bool Cells::ordered_slowly(Epoch e, uint32_t lanes, const Clock& clock, const Re
 
 // All cells alike and ordered: one test for all of them.
 template <uint32_t kCount, bool kLanes>
-bool Cells::block(Epoch* writers, Epoch* readers, const Reach& reach, Epoch me) const {
+bool Cells::block(Cell* cells, const Reach& reach, Epoch me) const {
   constexpr Epoch kSame = ~(kLaneMask | kMaxSite);
-  const Epoch w = writers[0] & kSame;
-  const Epoch r = readers[0] & kSame;
+  const Epoch w = cells[0].writer & kSame;
+  const Epoch r = cells[0].reader & kSame;
   Epoch differ = 0;
   for (uint32_t i = 0; i < kCount; ++i) {
-    differ |= ((writers[i] ^ w) & kSame) | ((readers[i] ^ r) & kSame);
+    differ |= (cells[i].writer ^ w) | (cells[i].reader ^ r);
   }
-  if (differ != 0 || is_set(readers[0])) return false;
-  if (reach.wants_data && (writers[0] == 0 || (w & kNoData) != 0)) return false;
-  const auto before = [&](const Epoch* epochs, Epoch first, const Clock& clock) {
+  if ((differ & kSame) != 0 || is_set(cells[0].reader)) return false;
+  if (reach.wants_data && (cells[0].writer == 0 || (w & kNoData) != 0)) return false;
+  const auto before = [&](Epoch first, Epoch Cell::*epoch, const Clock& clock) {
     if (tick_of(first) <= clock.at(agent_of(first))) return true;
     if (agent_of(first) != agent_of(me)) return false;
     Epoch lanes = 0;
     for (uint32_t i = 0; i < kCount; ++i) {
-      lanes |= (epochs[i] ^ (me + (kLanes ? Epoch{i} << kLaneShift : 0))) & kLaneMask;
+      lanes |= cells[i].*epoch ^ (me + (kLanes ? Epoch{i} << kLaneShift : 0));
     }
-    return lanes == 0;
+    return (lanes & kLaneMask) == 0;
   };
-  if (!before(writers, w, *reach.after_writes)) return false;
+  if (!before(w, &Cell::writer, *reach.after_writes)) return false;
   if (reach.writes) {
-    if (!before(readers, r, *reach.after_reads)) return false;
+    if (!before(r, &Cell::reader, *reach.after_reads)) return false;
     for (uint32_t i = 0; i < kCount; ++i) {
-      writers[i] = me + (kLanes ? Epoch{i} << kLaneShift : 0);
-      readers[i] = 0;
+      cells[i] = {me + (kLanes ? Epoch{i} << kLaneShift : 0), 0};
     }
     return true;
   }
-  const bool replaces = r == 0 || (reach.passes_on && before(readers, r, *reach.after_reads)) ||
+  const bool replaces = r == 0 ||
+                        (reach.passes_on && before(r, &Cell::reader, *reach.after_reads)) ||
                         (!reach.passes_on && !reach.is_strong_read && agent_of(r) == agent_of(me));
   if (!replaces) return false;
-  for (uint32_t i = 0; i < kCount; ++i) readers[i] = me + (kLanes ? Epoch{i} << kLaneShift : 0);
+  for (uint32_t i = 0; i < kCount; ++i) {
+    cells[i].reader = me + (kLanes ? Epoch{i} << kLaneShift : 0);
+  }
   return true;
 }
 
-inline void Cells::cell(Epoch& writer, Epoch& reader, const Reach& reach, Epoch me, uint64_t offset,
-                        uint32_t bytes) {
-  const bool written = writer != 0 && (writer & kNoData) == 0;
-  if ((written || !reach.wants_data) && ordered(writer, *reach.after_writes, me) &&
-      !is_set(reader) && !reach.to_map) [[likely]] {
-    if (reach.writes) {
-      if (ordered(reader, *reach.after_reads, me)) {
-        writer = me;
-        reader = 0;
-        return;
+inline void Cells::cell(Cell& cell, const Reach& reach, Epoch me, uint64_t offset, uint32_t bytes) {
+  const Epoch w = cell.writer;
+  const Epoch r = cell.reader;
+  const bool is_data = w != 0 && (w & kNoData) == 0;
+  if ((is_data || !reach.wants_data) && ordered(w, *reach.after_writes, me)) [[likely]] {
+    const bool replaces =
+        r == 0 || ((reach.writes || reach.passes_on) && ordered(r, *reach.after_reads, me));
+    if (replaces && !is_set(r) && !reach.to_map) [[likely]] {
+      if (reach.writes) {
+        cell = {me, 0};
+      } else {
+        cell.reader = me;
       }
-    } else if (reader == 0 || (reach.passes_on && ordered(reader, *reach.after_reads, me))) {
-      reader = me;
       return;
     }
   }
-  slow_cell(writer, reader, reach, me, offset, bytes);
+  slow_cell(cell, reach, me, offset, bytes);
 }
 
-void Cells::slow_cell(Epoch& writer, Epoch& reader, const Reach& reach, Epoch me, uint64_t offset,
-                      uint32_t bytes) {
+void Cells::slow_cell(Cell& cell, const Reach& reach, Epoch me, uint64_t offset, uint32_t bytes) {
   ++slow_;
-  const bool is_ordered =
-      ordered(writer, *reach.after_writes, me) ||
-      ordered_slowly(writer, registry_.lanes_of(writer), *reach.after_writes, reach, me);
+  const Epoch w = cell.writer;
+  const bool is_ordered = ordered(w, *reach.after_writes, me) ||
+                          ordered_slowly(w, registry_.lanes_of(w), *reach.after_writes, reach, me);
   const bool earlier_map =
-      reach.to_map && is_earlier_grid(writer) && !reach.after_writes->covers(0, 1, kAllLanes);
+      reach.to_map && is_earlier_grid(w) && !reach.after_writes->covers(0, 1, kAllLanes);
   if (!is_ordered || earlier_map) {
-    listener_.conflict(reach, me, writer, registry_.lanes_of(writer), offset, bytes);
-  } else if (reach.wants_data && (writer == 0 || (writer & kNoData) != 0)) {
-    listener_.no_data(me, writer, offset, bytes);
+    listener_.conflict(reach, me, w, registry_.lanes_of(w), offset, bytes);
+  } else if (reach.wants_data && (w == 0 || (w & kNoData) != 0)) {
+    listener_.no_data(me, w, offset, bytes);
   }
   if (!reach.writes) {
-    add_reader(reader, reach, me);
+    add_reader(cell.reader, reach, me);
     return;
   }
-  check_readers(reader, reach, me, offset, bytes);
-  if (is_set(reader)) sets_.release(reader);
-  writer = me;
-  reader = 0;
+  check_readers(cell.reader, reach, me, offset, bytes);
+  if (is_set(cell.reader)) sets_.release(cell.reader);
+  cell = {me, 0};
 }
 
 void Cells::check_readers(Epoch reader, const Reach& reach, Epoch me, uint64_t offset,
@@ -162,25 +162,23 @@ void Cells::add_to_set(ReadSet& set, const Reach& reach, Epoch me) {
   set.push_back({me, lanes});
 }
 
-void Cells::cells(Epoch* writers, Epoch* readers, uint64_t count, uint32_t step, const Reach& reach,
-                  Epoch me, uint64_t offset) {
+void Cells::cells(Cell* cells, uint64_t count, uint32_t step, const Reach& reach, Epoch me,
+                  uint64_t offset) {
   uint64_t i = 0;
   while (i < count) {
-    if (i + 32 <= count && !reach.to_map && block<32, false>(writers + i, readers + i, reach, me)) {
+    if (i + 32 <= count && !reach.to_map && block<32, false>(cells + i, reach, me)) {
       i += 32;
       continue;
     }
     // A row that is not alike is tried in quarters of its first part.
     const uint64_t end = std::min(count, i + 32);
     while (i < end) {
-      if (i + 4 <= end && !reach.to_map && block<4, false>(writers + i, readers + i, reach, me)) {
+      if (i + 4 <= end && !reach.to_map && block<4, false>(cells + i, reach, me)) {
         i += 4;
         continue;
       }
       const uint64_t stop = std::min(end, i + 4);
-      for (; i < stop; ++i) {
-        cell(writers[i], readers[i], reach, me, offset + i * step, step);
-      }
+      for (; i < stop; ++i) cell(cells[i], reach, me, offset + i * step, step);
     }
   }
 }
@@ -190,8 +188,7 @@ void Cells::run(Shadow& shadow, const Reach& reach, uint64_t offset, uint64_t by
     const uint64_t in_page = offset % kPageBytes;
     const uint64_t part = std::min(bytes, kPageBytes - in_page);
     const Page p = ((offset | part) & 3) != 0 ? shadow.byte_page(offset) : shadow.page(offset);
-    const uint64_t first = in_page / p.step;
-    cells(p.writers + first, p.readers + first, part / p.step, p.step, reach, reach.me, offset);
+    cells(p.cells + in_page / p.step, part / p.step, p.step, reach, reach.me, offset);
     offset += part;
     bytes -= part;
   }
@@ -206,21 +203,55 @@ void Cells::one(Shadow& shadow, const Reach& reach, Epoch me, uint64_t offset, u
     return;
   }
   const Page p = ((offset | bytes) & 3) != 0 ? shadow.byte_page(offset) : shadow.page(offset);
-  const uint64_t first = in_page / p.step;
-  Epoch* writers = p.writers + first;
-  Epoch* readers = p.readers + first;
+  Cell* first = p.cells + in_page / p.step;
   const uint32_t count = bytes / p.step;
-  if (count == 1) {
-    cell(*writers, *readers, reach, me, offset, bytes);
-    return;
-  }
   for (uint32_t i = 0; i < count;) {
-    if (i + 4 <= count && block<4, false>(writers + i, readers + i, reach, me)) {
+    if (i + 4 <= count && block<4, false>(first + i, reach, me)) {
       i += 4;
       continue;
     }
     for (const uint32_t stop = std::min(count, i + 4); i < stop; ++i) {
-      cell(writers[i], readers[i], reach, me, offset + i * p.step, p.step);
+      cell(first[i], reach, me, offset + i * p.step, p.step);
+    }
+  }
+}
+
+void Cells::words(Shadow& shadow, const Reach& reach, const uint64_t* offset, uint32_t lanes) {
+  constexpr Epoch kWho = kAgentMask | kLaneMask;
+  const Clock::Ticks after_writes = reach.after_writes->ticks();
+  const Clock::Ticks after_reads = reach.after_reads->ticks();
+  const bool writes = reach.writes;
+  const bool wants_data = reach.wants_data;
+  const bool replaces_any = writes || reach.passes_on;
+  Page p;
+  uint64_t number = ~uint64_t{0};
+  for (uint32_t m = lanes; m != 0; m &= m - 1) {
+    const auto l = static_cast<uint32_t>(__builtin_ctz(m));
+    const uint64_t at = offset[l];
+    const Epoch me = reach.me | Epoch{l} << kLaneShift;
+    if (at / kPageBytes != number) {
+      number = at / kPageBytes;
+      p = shadow.page(at);
+    }
+    if (p.step != 4 || at % 4 != 0) [[unlikely]] {
+      one(shadow, reach, me, at, 4);
+      number = ~uint64_t{0};
+      continue;
+    }
+    Cell& c = p.cells[at % kPageBytes / 4];
+    const Epoch w = c.writer;
+    const Epoch r = c.reader;
+    const bool is_fine =
+        (!wants_data || (w != 0 && (w & kNoData) == 0)) &&
+        (tick_of(w) <= after_writes.at(agent_of(w)) || ((w ^ me) & kWho) == 0) &&
+        (r == 0 || (replaces_any && !is_set(r) &&
+                    (tick_of(r) <= after_reads.at(agent_of(r)) || ((r ^ me) & kWho) == 0)));
+    if (!is_fine) [[unlikely]] {
+      slow_cell(c, reach, me, at, 4);
+    } else if (writes) {
+      c = {me, 0};
+    } else {
+      c.reader = me;
     }
   }
 }
@@ -229,12 +260,12 @@ void Cells::row(Shadow& shadow, const Reach& reach, uint64_t offset) {
   const Page p = shadow.page(offset);
   const uint64_t in_page = offset % kPageBytes;
   if (p.step == 4 && in_page + 128 <= kPageBytes &&
-      block<32, true>(p.writers + in_page / 4, p.readers + in_page / 4, reach, reach.me)) {
+      block<32, true>(p.cells + in_page / 4, reach, reach.me)) {
     return;
   }
-  for (uint32_t l = 0; l < 32; ++l) {
-    one(shadow, reach, with_lane(reach.me, l), offset + 4 * uint64_t{l}, 4);
-  }
+  uint64_t at[32];
+  for (uint64_t l = 0; l < 32; ++l) at[l] = offset + 4 * l;
+  words(shadow, reach, at, kAllLanes);
 }
 
 }  // namespace cohort::race

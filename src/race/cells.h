@@ -41,6 +41,8 @@ class Cells {
 
   /// One access of `bytes` by one lane (`me` has it).
   void one(Shadow& shadow, const Reach& reach, Epoch me, uint64_t offset, uint32_t bytes);
+  /// One word by each of the lanes.
+  void words(Shadow& shadow, const Reach& reach, const uint64_t* offset, uint32_t lanes);
   /// A run of an operation.
   void run(Shadow& shadow, const Reach& reach, uint64_t offset, uint64_t bytes);
   /// 32 lanes, lane l at offset + 4 * l.
@@ -56,17 +58,15 @@ class Cells {
   [[nodiscard]] bool ordered_slowly(Epoch e, uint32_t lanes, const Clock& clock, const Reach& reach,
                                     Epoch me) const;
   template <uint32_t kCount, bool kLanes>
-  bool block(Epoch* writers, Epoch* readers, const Reach& reach, Epoch me) const;
-  void cell(Epoch& writer, Epoch& reader, const Reach& reach, Epoch me, uint64_t offset,
-            uint32_t bytes);
-  void slow_cell(Epoch& writer, Epoch& reader, const Reach& reach, Epoch me, uint64_t offset,
-                 uint32_t bytes);
+  bool block(Cell* cells, const Reach& reach, Epoch me) const;
+  void cell(Cell& cell, const Reach& reach, Epoch me, uint64_t offset, uint32_t bytes);
+  void slow_cell(Cell& cell, const Reach& reach, Epoch me, uint64_t offset, uint32_t bytes);
   void check_readers(Epoch reader, const Reach& reach, Epoch me, uint64_t offset, uint32_t bytes);
   [[nodiscard]] bool stands_for(const Reach& reach, Epoch reader) const;
   void add_reader(Epoch& reader, const Reach& reach, Epoch me);
   void add_to_set(ReadSet& set, const Reach& reach, Epoch me);
-  void cells(Epoch* writers, Epoch* readers, uint64_t count, uint32_t step, const Reach& reach,
-             Epoch me, uint64_t offset);
+  void cells(Cell* cells, uint64_t count, uint32_t step, const Reach& reach, Epoch me,
+             uint64_t offset);
 
   const Registry& registry_;
   ReadSets& sets_;

@@ -28,7 +28,18 @@ class Clock {
   [[nodiscard]] bool covers(AgentId agent, Tick tick, uint32_t lanes) const {
     return tick <= at(agent) || (!some_.empty() && covers_some(agent, tick, lanes));
   }
-  [[nodiscard]] bool has_partial() const { return !some_.empty(); }
+  /// What at() needs, to be kept in registers by a loop.
+  struct Ticks {
+    const Tick* ticks;
+    uint32_t begin;
+    uint32_t count;
+    [[nodiscard]] Tick at(AgentId agent) const {
+      return agent - begin < count ? ticks[agent - begin] : 0;
+    }
+  };
+  [[nodiscard]] Ticks ticks() const {
+    return {ticks_.data(), begin_, static_cast<uint32_t>(ticks_.size())};
+  }
 
   void raise(AgentId agent, Tick tick);
   /// Knowledge of some lanes of a warp: an elected lane that arrives hands on what it did, and

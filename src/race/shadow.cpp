@@ -15,9 +15,9 @@ uintptr_t& Shadow::entry_of(uint64_t offset) {
 Page Shadow::make_page(uint64_t offset) {
   uintptr_t& entry = entry_of(offset);
   const uint32_t cells = cells_of(4);
-  auto* memory = new Epoch[2 * cells]();
-  if (initialised_) std::fill_n(memory, cells, kBeforeRun);
-  cell_bytes_ += 2 * cells * sizeof(Epoch);
+  auto* memory = new Cell[cells]();
+  if (initialised_) std::fill_n(memory, cells, Cell{kBeforeRun, 0});
+  cell_bytes_ += cells * sizeof(Cell);
   entry = reinterpret_cast<uintptr_t>(memory);
   return view(entry);
 }
@@ -26,15 +26,14 @@ Page Shadow::byte_page(uint64_t offset) {
   const Page words = page(offset);
   if (words.step == 1) return words;
   const uint32_t cells = cells_of(1);
-  auto* memory = new Epoch[2 * cells]();
+  auto* memory = new Cell[cells]();
   for (uint32_t i = 0; i < cells; ++i) {
-    memory[i] = words.writers[i / 4];
-    const Epoch reader = words.readers[i / 4];
+    memory[i] = words.cells[i / 4];
     // Each byte needs a set of its own.
-    memory[cells + i] = is_set(reader) && i % 4 != 0 ? sets_.copy(reader) : reader;
+    if (is_set(memory[i].reader) && i % 4 != 0) memory[i].reader = sets_.copy(memory[i].reader);
   }
-  cell_bytes_ += 2 * (cells - cells_of(4)) * sizeof(Epoch);
-  delete[] words.writers;
+  cell_bytes_ += (cells - cells_of(4)) * sizeof(Cell);
+  delete[] words.cells;
   uintptr_t& entry = entry_of(offset);
   entry = reinterpret_cast<uintptr_t>(memory) | 1;
   return view(entry);
@@ -42,8 +41,9 @@ Page Shadow::byte_page(uint64_t offset) {
 
 void Shadow::free_readers(const Page& page) {
   for (uint32_t i = 0; i < cells_of(page.step); ++i) {
-    if (is_set(page.readers[i])) sets_.release(page.readers[i]);
-    page.readers[i] = 0;
+    Epoch& reader = page.cells[i].reader;
+    if (is_set(reader)) sets_.release(reader);
+    reader = 0;
   }
 }
 
@@ -55,7 +55,7 @@ void Shadow::rest() {
       const Page p = view(entry);
       free_readers(p);
       for (uint32_t i = 0; i < cells_of(p.step); ++i) {
-        Epoch& w = p.writers[i];
+        Epoch& w = p.cells[i].writer;
         if (w != 0 && w != kBeforeRun) w = kEarlierGrid | (w & (kNoData | kMaxSite));
       }
     }
@@ -69,7 +69,7 @@ void Shadow::clear() {
       if (entry == 0) continue;
       const Page p = view(entry);
       free_readers(p);
-      delete[] p.writers;
+      delete[] p.cells;
     }
     folder.reset();
   }

@@ -15,10 +15,15 @@ namespace cohort::race {
 
 inline constexpr uint64_t kPageBytes = 1024;
 
-/// The cells of a page: `cells` epochs of writers, then as many of readers.
+/// Who wrote a word (or a byte) last, and who has read it since.
+struct Cell {
+  Epoch writer = 0;
+  Epoch reader = 0;
+};
+
+/// The cells of a page.
 struct Page {
-  Epoch* writers = nullptr;
-  Epoch* readers = nullptr;
+  Cell* cells = nullptr;
   uint32_t step = 4;  ///< Bytes of a cell: 4 or 1.
 };
 
@@ -62,8 +67,7 @@ class Shadow {
   static Page view(uintptr_t entry) {
     Page p;
     p.step = (entry & 1) != 0 ? 1 : 4;
-    p.writers = reinterpret_cast<Epoch*>(entry & ~uintptr_t{1});
-    p.readers = p.writers + cells_of(p.step);
+    p.cells = reinterpret_cast<Cell*>(entry & ~uintptr_t{1});
     return p;
   }
   uintptr_t& entry_of(uint64_t offset);

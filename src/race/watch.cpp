@@ -87,6 +87,10 @@ uint32_t Watch::site(uint32_t pc, Kind kind, Proxy proxy, Scope scope, uint32_t 
 }
 
 void Watch::each_lane(Shadow& shadow, const Reach& reach, const LaneAccess& a, uint32_t lanes) {
+  if (a.bytes == 4) {
+    cells_.words(shadow, reach, a.offset, lanes);
+    return;
+  }
   for (uint32_t m = lanes; m != 0; m &= m - 1) {
     const auto l = static_cast<uint32_t>(__builtin_ctz(m));
     cells_.one(shadow, reach, with_lane(reach.me, l), a.offset[l], a.bytes);
