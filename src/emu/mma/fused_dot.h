@@ -23,6 +23,8 @@ struct DotRule {
   uint8_t result_bits = 23;
 };
 
+/// mxf4 and mxf4nvf4: groups of 16 products, not single ones, are cut.
+inline constexpr DotRule kDotGroups{Accumulator::f32, 35, 23};
 /// Everything of 16 bits and tf32, on Hopper and Blackwell, and fp8 on Blackwell.
 inline constexpr DotRule kDotF32{Accumulator::f32, 25, 23};
 inline constexpr DotRule kDotF16{Accumulator::f16, 25, 10};
@@ -36,9 +38,15 @@ struct BlockScale {
   int32_t exponent = 0;
 };
 
+/// C times 2^-scale as a sum takes it (scale-input-d of tcgen05.mma, 0 to 15). Whether the hardware
+/// rounds an f32 that becomes subnormal is not known; here it does not.
+[[nodiscard]] Exact decode_accumulator(Accumulator type, uint32_t bits, int scale = 0);
+
 /// D = C + sum of a[k] * b[k]. C and D as the bits of the accumulator's type. NaN is 0x7FFFFFFF, or
 /// 0x7FFF; a sum of nothing but zeros is +0. `a` and `b` have one size, at most 1024.
 [[nodiscard]] uint32_t fused_dot(std::span<const Exact> a, std::span<const Exact> b, uint32_t c,
+                                 const DotRule& rule, BlockScale scale = {});
+[[nodiscard]] uint32_t fused_dot(std::span<const Exact> a, std::span<const Exact> b, const Exact& c,
                                  const DotRule& rule, BlockScale scale = {});
 
 /// What ptxas makes of mma.sync m16n8k32 with fp8 operands for sm_90: elements become f16, k with k
