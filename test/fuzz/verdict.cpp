@@ -11,6 +11,7 @@
 #include <cohort/cohort.h>
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.h"
 #include "ir/canonical.h"
 #include "ir/graph.h"
 #include "ir/op_record.h"
@@ -51,6 +52,14 @@ bool leads_somewhere(const nlohmann::json& text, const std::string& path) {
   if (!text.contains(parent) || !text.at(parent).is_object()) return false;
   const std::string key = place.back();
   if (parent.empty()) return true;
+  // Findings are text: of a long key they show the beginning, and what a terminal would act on as
+  // "\\x09".
+  constexpr size_t kShown = 64;
+  for (const auto& [given, value] : text.at(parent).items()) {
+    std::string shown = given;
+    base::make_printable(shown);
+    if (shown == key || (given.size() > kShown && shown.starts_with(key))) return true;
+  }
   return keys_of(path.substr(1, path.find('/', 1) - 1)).contains(key);
 }
 

@@ -112,6 +112,19 @@ TEST(Refused, RangesAreNumbersOfTheType) {
   EXPECT_EQ(test::only(f).got, "1e-41");
 }
 
+// Slots are two tensors under names of their own.
+TEST(Refused, OutputsThatAreGroups) {
+  for (const char* form : {"slots", "counts"}) {
+    std::string text =
+        with(sample(), "\"form\":\"ends\"", "\"form\":\"" + std::string(form) + "\"");
+    text = with(text, "\"value\":\"%3.col\"", "\"value\":\"ends\"");
+    const Result<Graph> graph = parse_json(text);
+    ASSERT_FALSE(graph) << form;
+    EXPECT_NE(graph.findings().text().find("/outputs/1/value"), std::string_view::npos)
+        << graph.findings().text();
+  }
+}
+
 TEST(Refused, Hints) {
   const Findings f = parse_json(with(sample(), "\"by\":\"prob\"", "\"by\":\"prop\"")).findings();
   EXPECT_TRUE(test::has(test::only(f).hint, "'prob'")) << f.text();
