@@ -1,6 +1,7 @@
 #include "race/cells.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace cohort::race {
 
@@ -16,42 +17,57 @@ bool Cells::ordered_slowly(Epoch e, uint32_t lanes, const Clock& clock, const Re
   return reach.also_after != nullptr && reach.also_after->covers(agent_of(e), tick_of(e), lanes);
 }
 
-// All cells alike and ordered: one test for all of them.
-template <uint32_t kCount, bool kLanes>
+namespace {
+
+// A cell as a pair: what compilers do not find by themselves in an array of structs.
+using Pair = uint64_t __attribute__((vector_size(16)));
+
+Pair load(const Cell& cell) {
+  Pair p;
+  std::memcpy(&p, &cell, sizeof p);
+  return p;
+}
+
+}  // namespace
+
+// All cells alike and ordered: one test for all of them. kPerLane: cells of one lane, 0 when all
+// are of one lane.
+template <uint32_t kCount, uint32_t kPerLane>
 bool Cells::block(Cell* cells, const Reach& reach, Epoch me) const {
   constexpr Epoch kSame = ~(kLaneMask | kMaxSite);
-  const Epoch w = cells[0].writer & kSame;
-  const Epoch r = cells[0].reader & kSame;
-  Epoch differ = 0;
+  const Pair first = load(cells[0]);
+  Pair differ = {0, 0};
+  Pair lanes = {0, 0};
+  Pair mine = {me, me};
   for (uint32_t i = 0; i < kCount; ++i) {
-    differ |= (cells[i].writer ^ w) | (cells[i].reader ^ r);
+    const Pair c = load(cells[i]);
+    differ |= c ^ first;
+    lanes |= c ^ mine;
+    if (kPerLane != 0 && (i + 1) % (kPerLane + (kPerLane == 0)) == 0) {
+      mine += Pair{Epoch{1} << kLaneShift, Epoch{1} << kLaneShift};
+    }
   }
-  if ((differ & kSame) != 0 || is_set(cells[0].reader)) return false;
-  if (reach.wants_data && (cells[0].writer == 0 || (w & kNoData) != 0)) return false;
-  const auto before = [&](Epoch first, Epoch Cell::*epoch, const Clock& clock) {
-    if (tick_of(first) <= clock.at(agent_of(first))) return true;
-    if (agent_of(first) != agent_of(me)) return false;
-    Epoch lanes = 0;
-    for (uint32_t i = 0; i < kCount; ++i) {
-      lanes |= cells[i].*epoch ^ (me + (kLanes ? Epoch{i} << kLaneShift : 0));
-    }
-    return (lanes & kLaneMask) == 0;
+  const Epoch w = first[0];
+  const Epoch r = first[1];
+  if (((differ[0] | differ[1]) & kSame) != 0 || is_set(r)) return false;
+  if (reach.wants_data && (w == 0 || (w & kNoData) != 0)) return false;
+  const auto before = [&](Epoch e, Epoch lanes_differ, const Clock& clock) {
+    return tick_of(e) <= clock.at(agent_of(e)) ||
+           (agent_of(e) == agent_of(me) && (lanes_differ & kLaneMask) == 0);
   };
-  if (!before(w, &Cell::writer, *reach.after_writes)) return false;
+  if (!before(w, lanes[0], *reach.after_writes)) return false;
+  const auto own = [&](uint32_t i) {
+    return me + (kPerLane != 0 ? Epoch{i / (kPerLane + (kPerLane == 0))} << kLaneShift : 0);
+  };
   if (reach.writes) {
-    if (!before(r, &Cell::reader, *reach.after_reads)) return false;
-    for (uint32_t i = 0; i < kCount; ++i) {
-      cells[i] = {me + (kLanes ? Epoch{i} << kLaneShift : 0), 0};
-    }
+    if (!before(r, lanes[1], *reach.after_reads)) return false;
+    for (uint32_t i = 0; i < kCount; ++i) cells[i] = {own(i), 0};
     return true;
   }
-  const bool replaces = r == 0 ||
-                        (reach.passes_on && before(r, &Cell::reader, *reach.after_reads)) ||
+  const bool replaces = r == 0 || (reach.passes_on && before(r, lanes[1], *reach.after_reads)) ||
                         (!reach.passes_on && !reach.is_strong_read && agent_of(r) == agent_of(me));
   if (!replaces) return false;
-  for (uint32_t i = 0; i < kCount; ++i) {
-    cells[i].reader = me + (kLanes ? Epoch{i} << kLaneShift : 0);
-  }
+  for (uint32_t i = 0; i < kCount; ++i) cells[i].reader = own(i);
   return true;
 }
 
@@ -136,25 +152,22 @@ void Cells::add_reader(Epoch& reader, const Reach& reach, Epoch me) {
 
 void Cells::add_to_set(ReadSet& set, const Reach& reach, Epoch me) {
   const uint32_t lanes = registry_.lanes_of(me);
-  bool is_there = false;
-  size_t kept = 0;
-  for (size_t i = 0; i < set.size(); ++i) {
-    Reader r = set[i];
-    if (agent_of(r.epoch) == agent_of(me)) {
-      // A lane's later read stands for its earlier ones.
-      if (((r.epoch ^ me) & ~kLaneMask) == 0) {
-        r.lanes |= lanes;
-        is_there = true;
-      } else if (stands_for(reach, r.epoch)) {
-        r.lanes &= ~lanes;
-        if (r.lanes == 0) continue;
-      }
+  for (Reader& r : set) {
+    if (agent_of(r.epoch) != agent_of(me)) continue;
+    if (((r.epoch ^ me) & ~kLaneMask) == 0) {
+      r.lanes |= lanes;
+      return;
     }
-    set[kept++] = r;
+    if ((r.lanes & ~lanes) == 0 && stands_for(reach, r.epoch)) {
+      r = {me, lanes};
+      return;
+    }
   }
-  set.resize(kept);
-  if (is_there) return;
-  if (kept >= 8 && reach.passes_on) {
+  for (Reader& r : set) {
+    // A lane's later read stands for its earlier ones.
+    if (agent_of(r.epoch) == agent_of(me) && stands_for(reach, r.epoch)) r.lanes &= ~lanes;
+  }
+  if (set.size() >= 8 && reach.passes_on) {
     std::erase_if(set, [&](const Reader& r) {
       return ordered_slowly(r.epoch, r.lanes, *reach.after_reads, reach, me);
     });
@@ -166,14 +179,14 @@ void Cells::cells(Cell* cells, uint64_t count, uint32_t step, const Reach& reach
                   uint64_t offset) {
   uint64_t i = 0;
   while (i < count) {
-    if (i + 32 <= count && !reach.to_map && block<32, false>(cells + i, reach, me)) {
+    if (i + 32 <= count && !reach.to_map && block<32, 0>(cells + i, reach, me)) {
       i += 32;
       continue;
     }
     // A row that is not alike is tried in quarters of its first part.
     const uint64_t end = std::min(count, i + 32);
     while (i < end) {
-      if (i + 4 <= end && !reach.to_map && block<4, false>(cells + i, reach, me)) {
+      if (i + 4 <= end && !reach.to_map && block<4, 0>(cells + i, reach, me)) {
         i += 4;
         continue;
       }
@@ -206,7 +219,7 @@ void Cells::one(Shadow& shadow, const Reach& reach, Epoch me, uint64_t offset, u
   Cell* first = p.cells + in_page / p.step;
   const uint32_t count = bytes / p.step;
   for (uint32_t i = 0; i < count;) {
-    if (i + 4 <= count && block<4, false>(first + i, reach, me)) {
+    if (i + 4 <= count && block<4, 0>(first + i, reach, me)) {
       i += 4;
       continue;
     }
@@ -256,16 +269,50 @@ void Cells::words(Shadow& shadow, const Reach& reach, const uint64_t* offset, ui
   }
 }
 
-void Cells::row(Shadow& shadow, const Reach& reach, uint64_t offset) {
-  const Page p = shadow.page(offset);
-  const uint64_t in_page = offset % kPageBytes;
-  if (p.step == 4 && in_page + 128 <= kPageBytes &&
-      block<32, true>(p.cells + in_page / 4, reach, reach.me)) {
-    return;
+template <uint32_t kPerLane>
+void Cells::row_of(Cell* cells, uint32_t count, uint32_t step, const Reach& reach, uint64_t offset,
+                   uint32_t lane) {
+  for (uint32_t i = 0; i < count; i += 32) {
+    const Epoch me = reach.me | Epoch{lane + i / kPerLane} << kLaneShift;
+    const uint32_t stop = std::min(count, i + 32);
+    if (stop == i + 32 && block<32, kPerLane>(cells + i, reach, me)) continue;
+    for (uint32_t k = i; k < stop; ++k) {
+      cell(cells[k], reach, reach.me | Epoch{lane + k / kPerLane} << kLaneShift,
+           offset + uint64_t{k} * step, step);
+    }
   }
-  uint64_t at[32];
-  for (uint64_t l = 0; l < 32; ++l) at[l] = offset + 4 * l;
-  words(shadow, reach, at, kAllLanes);
+}
+
+void Cells::row(Shadow& shadow, const Reach& reach, uint64_t offset, uint32_t bytes) {
+  const uint64_t end = offset + 32 * uint64_t{bytes};
+  for (uint64_t at = offset; at < end;) {
+    const uint64_t part = std::min(end - at, kPageBytes - at % kPageBytes);
+    const Page p = bytes % 4 != 0 ? shadow.byte_page(at) : shadow.page(at);
+    Cell* first = p.cells + at % kPageBytes / p.step;
+    const auto count = static_cast<uint32_t>(part / p.step);
+    const auto lane = static_cast<uint32_t>((at - offset) / bytes);
+    switch (bytes / p.step) {
+      case 1:
+        row_of<1>(first, count, p.step, reach, at, lane);
+        break;
+      case 2:
+        row_of<2>(first, count, p.step, reach, at, lane);
+        break;
+      case 4:
+        row_of<4>(first, count, p.step, reach, at, lane);
+        break;
+      case 8:
+        row_of<8>(first, count, p.step, reach, at, lane);
+        break;
+      case 16:
+        row_of<16>(first, count, p.step, reach, at, lane);
+        break;
+      default:
+        row_of<32>(first, count, p.step, reach, at, lane);
+        break;
+    }
+    at += part;
+  }
 }
 
 }  // namespace cohort::race

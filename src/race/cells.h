@@ -45,8 +45,8 @@ class Cells {
   void words(Shadow& shadow, const Reach& reach, const uint64_t* offset, uint32_t lanes);
   /// A run of an operation.
   void run(Shadow& shadow, const Reach& reach, uint64_t offset, uint64_t bytes);
-  /// 32 lanes, lane l at offset + 4 * l.
-  void row(Shadow& shadow, const Reach& reach, uint64_t offset);
+  /// 32 lanes, lane l at offset + bytes * l; bytes is a power of two up to 32.
+  void row(Shadow& shadow, const Reach& reach, uint64_t offset, uint32_t bytes);
 
   /// Tests that went cell by cell, for the benchmark.
   [[nodiscard]] uint64_t slow_cells() const { return slow_; }
@@ -57,7 +57,7 @@ class Cells {
   }
   [[nodiscard]] bool ordered_slowly(Epoch e, uint32_t lanes, const Clock& clock, const Reach& reach,
                                     Epoch me) const;
-  template <uint32_t kCount, bool kLanes>
+  template <uint32_t kCount, uint32_t kPerLane>
   bool block(Cell* cells, const Reach& reach, Epoch me) const;
   void cell(Cell& cell, const Reach& reach, Epoch me, uint64_t offset, uint32_t bytes);
   void slow_cell(Cell& cell, const Reach& reach, Epoch me, uint64_t offset, uint32_t bytes);
@@ -65,6 +65,9 @@ class Cells {
   [[nodiscard]] bool stands_for(const Reach& reach, Epoch reader) const;
   void add_reader(Epoch& reader, const Reach& reach, Epoch me);
   void add_to_set(ReadSet& set, const Reach& reach, Epoch me);
+  template <uint32_t kPerLane>
+  void row_of(Cell* cells, uint32_t count, uint32_t step, const Reach& reach, uint64_t offset,
+              uint32_t lane);
   void cells(Cell* cells, uint64_t count, uint32_t step, const Reach& reach, Epoch me,
              uint64_t offset);
 

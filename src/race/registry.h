@@ -80,7 +80,7 @@ class Registry {
     uint64_t key = 0;
     uint32_t number = 0;
   };
-  static constexpr uint32_t kRecent = 1024;
+  static constexpr uint32_t kRecent = 4096;
   static constexpr AgentId kKept = 16;  ///< Left for operations other than copies.
 
   std::vector<AgentInfo> agents_;

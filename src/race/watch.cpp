@@ -109,15 +109,15 @@ void Watch::lanes_of_group(const LaneAccess& a, uint32_t lanes, const Warp& warp
   reach.wants_data = wants_data(a.kind);
   reach.is_strong_read = a.kind == Kind::read && a.scope != Scope::weak;
   reach.passes_on = !reach.is_strong_read;
-  if (lanes == kAllLanes && a.bytes >= 4) {
+  if (lanes == kAllLanes) {
     uint64_t apart = 0;
     uint64_t differ = 0;
     for (uint32_t l = 0; l < 32; ++l) {
       differ |= a.offset[l] ^ a.offset[0];
-      apart |= a.offset[l] ^ (a.offset[0] + 4 * uint64_t{l});
+      apart |= a.offset[l] ^ (a.offset[0] + a.bytes * uint64_t{l});
     }
-    if (apart == 0 && a.bytes == 4 && a.offset[0] % 4 == 0) {
-      cells_.row(s, reach, a.offset[0]);
+    if (apart == 0 && a.offset[0] % a.bytes == 0 && (a.bytes & (a.bytes - 1)) == 0) {
+      cells_.row(s, reach, a.offset[0], a.bytes);
       return;
     }
     if (differ == 0 && a.kind == Kind::read) {
