@@ -125,9 +125,13 @@ void Cells::check_readers(Epoch reader, const Reach& reach, Epoch me, uint64_t o
   }
 }
 
-// Whether who races with the earlier read races with this one, too.
-bool Cells::stands_for(const Reach& reach, Epoch reader) const {
-  return !reach.is_strong_read || registry_.site_at(site_of(reader)).scope != emu::Scope::weak;
+// Whether whoever races with the earlier read races with this one, too: a strong read races with
+// less than a weak one, or with something else than one of another scope or size.
+bool Cells::stands_for(const Reach& reach, Epoch me, Epoch reader) const {
+  if (!reach.is_strong_read) return true;
+  const Site& a = registry_.site_at(site_of(me));
+  const Site& b = registry_.site_at(site_of(reader));
+  return a.scope == b.scope && a.bytes == b.bytes;
 }
 
 void Cells::add_reader(Epoch& reader, const Reach& reach, Epoch me) {
@@ -137,7 +141,7 @@ void Cells::add_reader(Epoch& reader, const Reach& reach, Epoch me) {
   }
   const bool same_lane = ((reader ^ me) & (kAgentMask | kLaneMask)) == 0;
   const bool all_lanes = agent_of(reader) == agent_of(me) && lane_of(me) == kEveryLane;
-  if (reader == 0 || (stands_for(reach, reader) && (same_lane || all_lanes)) ||
+  if (reader == 0 || (stands_for(reach, me, reader) && (same_lane || all_lanes)) ||
       (reach.passes_on &&
        ordered_slowly(reader, registry_.lanes_of(reader), *reach.after_reads, reach, me))) {
     reader = me;
@@ -158,14 +162,14 @@ void Cells::add_to_set(ReadSet& set, const Reach& reach, Epoch me) {
       r.lanes |= lanes;
       return;
     }
-    if ((r.lanes & ~lanes) == 0 && stands_for(reach, r.epoch)) {
+    if ((r.lanes & ~lanes) == 0 && stands_for(reach, me, r.epoch)) {
       r = {me, lanes};
       return;
     }
   }
   for (Reader& r : set) {
     // A lane's later read stands for its earlier ones.
-    if (agent_of(r.epoch) == agent_of(me) && stands_for(reach, r.epoch)) r.lanes &= ~lanes;
+    if (agent_of(r.epoch) == agent_of(me) && stands_for(reach, me, r.epoch)) r.lanes &= ~lanes;
   }
   if (set.size() >= 8 && reach.passes_on) {
     std::erase_if(set, [&](const Reader& r) {

@@ -19,7 +19,7 @@ struct Reach {
   bool writes = false;
   bool wants_data = false;      ///< Reads what must have been written.
   bool passes_on = true;        ///< Knowing of it is knowing of what was ordered before it.
-  bool is_strong_read = false;  ///< A later strong access may race with a weak read before it.
+  bool is_strong_read = false;  ///< Stands for few earlier reads; see stands_for().
   bool to_map = false;          ///< Reads through the tensor map's proxy.
 };
 
@@ -62,7 +62,7 @@ class Cells {
   void cell(Cell& cell, const Reach& reach, Epoch me, uint64_t offset, uint32_t bytes);
   void slow_cell(Cell& cell, const Reach& reach, Epoch me, uint64_t offset, uint32_t bytes);
   void check_readers(Epoch reader, const Reach& reach, Epoch me, uint64_t offset, uint32_t bytes);
-  [[nodiscard]] bool stands_for(const Reach& reach, Epoch reader) const;
+  [[nodiscard]] bool stands_for(const Reach& reach, Epoch me, Epoch reader) const;
   void add_reader(Epoch& reader, const Reach& reach, Epoch me);
   void add_to_set(ReadSet& set, const Reach& reach, Epoch me);
   template <uint32_t kPerLane>
