@@ -235,6 +235,17 @@ const Knower& Knowledge::group_of(const emu::Who& who) const {
   return warps_[who.warp.value - first_warp_].group_of(who.lanes);
 }
 
+const Knower& Knowledge::group_for_all(const emu::Who& who, Knower& room) const {
+  const Warp& w = warps_[who.warp.value - first_warp_];
+  const Knower& first = w.group_of(who.lanes);
+  if ((who.lanes & ~first.lanes & w.all) == 0) return first;
+  room.lanes = 0;
+  for (const Knower& k : w.groups) {
+    if ((k.lanes & who.lanes) != 0) room.join(k, w.agent, w.all);
+  }
+  return room;
+}
+
 Epoch Knowledge::collective(emu::Who who) {
   Warp& w = warp(who.warp.value);
   Turn& turn = collectives_[who.warp.value];

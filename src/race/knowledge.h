@@ -55,6 +55,9 @@ class Knowledge {
   [[nodiscard]] Operation& operation(emu::OpId op);
   /// The group that has (the first of) these lanes.
   [[nodiscard]] const Knower& group_of(const emu::Who& who) const;
+  /// What a warp knows that does something as one: once all lanes have come, what any knows. Made
+  /// in `room` when groups differ.
+  [[nodiscard]] const Knower& group_for_all(const emu::Who& who, Knower& room) const;
   [[nodiscard]] Registry& registry() { return registry_; }
   [[nodiscard]] const Registry& registry() const { return registry_; }
   [[nodiscard]] uint64_t bytes() const;

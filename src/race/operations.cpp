@@ -43,7 +43,6 @@ AgentId Knowledge::add_agent(const Warp& warp, const emu::Who& who, Agent kind) 
   AgentInfo info;
   info.is_operation = true;
   info.kind = kind;
-  info.generic = kind == Agent::thread_copy;
   info.cta = warp.cta;
   info.warp = who.warp.value;
   info.lanes = who.lanes;
@@ -170,21 +169,13 @@ emu::OpId Knowledge::begin(emu::Who who, Agent agent, PipeStep step) {
   op.who = who;
   op.cta = w.cta;
   op.passes_on = agent != Agent::copy && agent != Agent::thread_copy;
-  Knower* group = &w.group_of(who.lanes);
-  Knower together;
-  together.lanes = 0;
-  if ((who.lanes & ~group->lanes & w.all) != 0) {
-    // Instructions of a whole warp run once all lanes have come.
-    for (const Knower& k : w.groups) {
-      if ((k.lanes & who.lanes) != 0) together.join(k, w.agent, w.all);
-    }
-    group = &together;
-  }
-  set_views(op, w, *group);
+  Knower room;
+  const Knower& group = group_for_all(who, room);
+  set_views(op, w, group);
   if (agent == Agent::tensor_pipe) {
-    enter_pipe(op, w, *group, step);
+    enter_pipe(op, w, w.group_of(who.lanes), step);
   } else {
-    const Turn& turn = take_turn(w, *group, who, agent);
+    const Turn& turn = take_turn(w, group, who, agent);
     op.writer = turn.writer;
     op.reader = turn.reader;
     op.tick = turn.tick;

@@ -17,7 +17,6 @@ namespace cohort::race {
 struct AgentInfo {
   bool is_operation = false;
   emu::Agent kind = emu::Agent::copy;
-  bool generic = true;  ///< Its accesses go through the generic proxy.
   uint32_t cta = 0;
   uint32_t warp = 0;
   uint32_t lanes = 0;  ///< All that it has; of an operation, its issuer's.
@@ -63,9 +62,6 @@ class Registry {
   [[nodiscard]] const AgentInfo& agent(AgentId id) const { return agents_[id]; }
   [[nodiscard]] AgentInfo& agent(AgentId id) { return agents_[id]; }
   [[nodiscard]] AgentId warp_agent(uint32_t warp) const { return warps_[warp - first_warp_]; }
-  [[nodiscard]] bool has_warp(uint32_t warp) const {
-    return warp >= first_warp_ && warp - first_warp_ < warps_.size();
-  }
   /// 0: one CTA, 1: one cluster, 2: further apart.
   [[nodiscard]] int distance(uint32_t cta, uint32_t other) const;
   [[nodiscard]] uint32_t cluster_of(uint32_t cta) const { return ctas_[cta - first_cta_].cluster; }

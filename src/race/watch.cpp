@@ -169,7 +169,8 @@ void Watch::access(emu::Who who, const Box& box, Scope scope) {
   };
   if (is_collective) {
     const Epoch me = knowledge_.collective(who);
-    by(w.group_of(who.lanes), me);
+    Knower together;
+    by(knowledge_.group_for_all(who, together), me);
     return;
   }
   for (uint32_t m = who.lanes; m != 0; m &= m - 1) {

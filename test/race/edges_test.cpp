@@ -116,6 +116,27 @@ TEST(Strong, AccessesOfMutualScopesDoNotRace) {
   EXPECT_EQ(r.found(), Faults{kRace}) << "a weak read";
 }
 
+// A strong write races with the weak read that a strong one of the same lane followed, and with a
+// strong read of another size.
+TEST(Strong, AReadDoesNotStandForAnotherKindOfRead) {
+  for (const uint8_t bytes : {uint8_t{4}, uint8_t{8}}) {
+    for (const bool others : {false, true}) {
+      Stream r(cohort::emu::strict_rules(), {.ctas = 1, .warps_per_cta = 4});
+      r.buffer(0, 4096);
+      const auto read = [&](uint32_t warp, uint8_t size, Scope scope) {
+        r.warp(warp).lane(0).access(Kind::read, kGlobal, 0, 0, size, 0, scope);
+      };
+      if (others) read(2, 4, Scope::gpu);
+      read(0, bytes, bytes == 4 ? Scope::weak : Scope::gpu);
+      if (others) read(3, 4, Scope::gpu);
+      read(0, 4, Scope::gpu);
+      r.warp(1).lane(0).access(Kind::write, kGlobal, 0, 0, 4, 0, Scope::gpu);
+      EXPECT_EQ(r.found(),
+                bytes == 4 ? Faults{kRace} : (Faults{{FaultCode::atomic, Missing::same_bytes}}));
+    }
+  }
+}
+
 TEST(Strong, AReleaseSequenceGoesThroughUpdates) {
   for (const bool keep : {false, true}) {
     Stream r(cohort::emu::strict_rules(), {.ctas = 3, .warps_per_cta = 1});

@@ -1,7 +1,7 @@
 // Tensor memory: the pipe's pairs, commits, loads, the two fences, allocation.
 #include <gtest/gtest.h>
 
-#include "race/stream.h"
+#include "race/tensor.h"
 
 namespace {
 
@@ -10,47 +10,10 @@ using cohort::emu::practice_rules;
 using cohort::emu::strict_rules;
 
 constexpr Space kShared = Space::shared;
-constexpr Space kTensor = Space::tensor;
 const Seen kPair = {FaultCode::pipeline, Missing::pipelined_pair};
 const Seen kIncomplete = {FaultCode::incomplete, Missing::completion};
 const Seen kBefore = {FaultCode::tensor_fence, Missing::tensor_before};
 const Seen kAfter = {FaultCode::tensor_fence, Missing::tensor_after};
-
-// Columns [first, first + count) of the lanes of a quarter, or of all lanes.
-Box columns(Kind kind, uint32_t first, uint32_t count, int quarter = -1) {
-  const uint64_t row = cohort::emu::kTensorRow;
-  const uint64_t begin = quarter < 0 ? 0 : 32 * row * static_cast<uint64_t>(quarter);
-  return {kTensor,
-          Proxy::async,
-          kind,
-          0,
-          begin + first * uint64_t{4},
-          count * uint64_t{4},
-          quarter < 0 ? 128U : 32U,
-          row};
-}
-
-// Each column has been written and everybody knows.
-void fill(Stream& r) {
-  r.warp(0).touch(columns(Kind::allocate, 0, 512));
-  Op st = r.warp(0).begin(Agent::tensor_store);
-  st.touch(columns(Kind::write, 0, 512));
-  r.warp(0).drain(st).fence(Fence::tensor_before);
-  r.barrier({r.warp(0), r.warp(1), r.warp(2), r.warp(3)});
-  for (uint32_t w = 0; w < 4; ++w) r.warp(w).fence(Fence::tensor_after);
-}
-
-Op mma(Stream& r, uint32_t warp, uint32_t shape = 1) {
-  Op op = r.warp(warp).lane(0).mma(shape);
-  op.touch(columns(Kind::write, 0, 64));
-  return op;
-}
-
-Op load(Stream& r, uint32_t warp, uint32_t first = 0, uint32_t count = 64) {
-  Op op = r.warp(warp).load();
-  op.touch(columns(Kind::read, first, count, static_cast<int>(warp)));
-  return op;
-}
 
 Op copy_scales(const Lanes& t) {
   Op op = t.cp();
@@ -314,76 +277,6 @@ TEST(Loads, OfTheSameThreadAreNoPairWithProducts) {
   load(other, 1);
   mma(other, 1);
   EXPECT_EQ(other.found(), Faults{kIncomplete});
-}
-
-TEST(Stores, NeedAWaitBeforeALoadOfTheSameWarp) {
-  for (const bool wait : {true, false}) {
-    Stream r;
-    fill(r);
-    Op st = r.warp(1).begin(Agent::tensor_store);
-    st.touch(columns(Kind::write, 0, 8, 1));
-    if (wait) r.warp(1).drain(st);
-    load(r, 1, 0, 8);
-    EXPECT_EQ(r.found(), wait ? Faults{} : Faults{kIncomplete});
-  }
-}
-
-TEST(Stores, TwoWithoutAWaitAreNotOrdered) {
-  Stream r;
-  fill(r);
-  r.warp(1).begin(Agent::tensor_store).touch(columns(Kind::write, 0, 8, 1));
-  r.warp(1).begin(Agent::tensor_store).touch(columns(Kind::write, 0, 8, 1));
-  EXPECT_EQ(r.found(), Faults{kIncomplete});
-}
-
-TEST(Allocation, MustBeKnownToTheUser) {
-  Stream r;
-  r.warp(0).touch(columns(Kind::allocate, 0, 512));
-  mma(r, 1);
-  EXPECT_EQ(r.found(), (Faults{{FaultCode::lifetime, Missing::edge}}));
-}
-
-TEST(Allocation, LeavesColumnsUninitialised) {
-  Stream r;
-  r.warp(0).touch(columns(Kind::allocate, 0, 512));
-  mma(r, 0);
-  EXPECT_EQ(r.found(), Faults{}) << "the warp that allocates may use it";
-  r.warp(0).lane(0).mma(2).touch(columns(Kind::read, 64, 8));
-  EXPECT_EQ(r.found(), (Faults{{FaultCode::uninitialised, Missing::nothing}}));
-}
-
-TEST(Allocation, EndsAfterTheLastUse) {
-  for (const bool wait : {true, false}) {
-    Stream r;
-    fill(r);
-    const Op ld = load(r, 1);
-    if (wait) r.warp(1).drain(ld);
-    r.warp(1).fence(Fence::tensor_before);
-    r.barrier({r.warp(0), r.warp(1)});
-    r.warp(0).touch(columns(Kind::free, 0, 512));
-    EXPECT_EQ(r.found(), wait ? Faults{} : (Faults{{FaultCode::lifetime, Missing::completion}}));
-  }
-}
-
-TEST(Allocation, OfADeallocationBeforeAnotherWarpsUse) {
-  Stream r;
-  fill(r);
-  const Op ld = load(r, 1);
-  r.warp(1).drain(ld);
-  r.warp(0).touch(columns(Kind::free, 0, 512));
-  EXPECT_EQ(r.found(), (Faults{{FaultCode::lifetime, Missing::edge}}));
-}
-
-TEST(WarpgroupMma, ReadsOperandsUntilItIsWaitedFor) {
-  for (const bool wait : {true, false}) {
-    Stream r;
-    r.warp(0).write(kShared, 0, 0).fence(Fence::async_shared);
-    Op op = r.warp(0).begin(Agent::warpgroup_mma);
-    op.read(kShared, 0, 0, 128);
-    if (wait) r.warp(0).drain(op);
-    r.warp(0).write(kShared, 0, 0);
-    EXPECT_EQ(r.found(), wait ? Faults{} : Faults{kIncomplete});
-  }
 }
 
 }  // namespace

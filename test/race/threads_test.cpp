@@ -213,7 +213,7 @@ TEST(Cells, AWordThatBecomesBytesKeepsItsReaders) {
   r.warp(2).read(kShared, 0, 0);
   r.barrier({r.warp(1), r.warp(3)});
   r.warp(3).access(Kind::write, kShared, 0, 2, 1, 4);
-  EXPECT_EQ(r.found(), Faults{kRace}) << "with warp 2";
+  ASSERT_EQ(r.found(), Faults{kRace}) << "with warp 2";
   EXPECT_EQ(r.faults()[0].earlier.by.warp, 2U);
 }
 
