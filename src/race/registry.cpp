@@ -64,18 +64,12 @@ AgentId Registry::add_operation(uint32_t cta, const AgentInfo& info) {
   return static_cast<AgentId>(agents_.size() - 1);
 }
 
-uint32_t Registry::site(const Site& site) {
-  const uint64_t key = uint64_t{site.pc} << 32 | uint64_t{site.bytes} << 16 |
-                       static_cast<uint64_t>(site.kind) << 8 |
-                       static_cast<uint64_t>(site.proxy) << 4 | static_cast<uint64_t>(site.scope);
-  SiteKey& recent = recent_[(site.pc * 2 + (site.kind == emu::Kind::read ? 0 : 1)) % kRecent];
-  if (recent.key == key && recent.number != 0) return recent.number;
+uint32_t Registry::number_of(const Site& site, uint64_t key) {
   const auto [it, is_new] = numbers_.try_emplace(key, static_cast<uint32_t>(sites_.size()));
   if (is_new) {
     if (sites_.size() > kMaxSite) over_limit("instructions that touch memory", kMaxSite);
     sites_.push_back(site);
   }
-  recent = {key, it->second};
   return it->second;
 }
 

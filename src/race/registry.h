@@ -56,7 +56,16 @@ class Registry {
     return c.next + kKept < c.end;
   }
   /// The number of a site; equal ones have one number.
-  uint32_t site(const Site& site);
+  uint32_t site(const Site& site) {
+    const uint64_t key = uint64_t{site.pc} << 32 | uint64_t{site.bytes} << 16 |
+                         static_cast<uint64_t>(site.kind) << 8 |
+                         static_cast<uint64_t>(site.proxy) << 4 | static_cast<uint64_t>(site.scope);
+    SiteKey& recent = recent_[(site.pc * 2 + (site.kind == emu::Kind::read ? 0 : 1)) % kRecent];
+    if (recent.key != key || recent.number == 0) [[unlikely]] {
+      recent = {key, number_of(site, key)};
+    }
+    return recent.number;
+  }
 
   [[nodiscard]] const Site& site_at(uint32_t number) const { return sites_[number]; }
   [[nodiscard]] const AgentInfo& agent(AgentId id) const { return agents_[id]; }
@@ -78,6 +87,8 @@ class Registry {
   };
   static constexpr uint32_t kRecent = 4096;
   static constexpr AgentId kKept = 16;  ///< Left for operations other than copies.
+
+  uint32_t number_of(const Site& site, uint64_t key);
 
   std::vector<AgentInfo> agents_;
   std::vector<AgentId> warps_;  ///< By warp, from first_warp_ on.
