@@ -1,0 +1,11 @@
+// Families whose handlers gain nothing from vector instructions: compiled once.
+#pragma once
+
+#include "emu/insn/record.h"
+
+namespace cohort::emu {
+
+extern const Family kControl;
+extern const Family kBarrier;
+
+}  // namespace cohort::emu

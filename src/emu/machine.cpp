@@ -1,0 +1,103 @@
+#include "emu/machine.h"
+
+namespace cohort::emu {
+
+namespace {
+
+Region shared_region(Machine& machine, const Warp& w, uint64_t address) {
+  const auto offset = static_cast<uint32_t>(address);
+  const uint32_t rank = offset >> kRankShift;
+  const Cluster& cluster = *w.cta->cluster;
+  if (rank >= cluster.size) return {};
+  Cta& cta = rank == w.cta->rank ? *w.cta : *machine.ctas[cluster.first_cta + rank];
+  Region r;
+  r.host = cta.shared.data();
+  r.base = kSharedWindow + (uint64_t{rank} << kRankShift);
+  r.size = cta.shared.size();
+  r.first = kSharedReserved;
+  r.space = Space::shared;
+  r.block = cta.index;
+  r.gone = cta.ended;
+  return r;
+}
+
+Region local_region(const Warp& w) {
+  Region r;
+  r.host = w.local;
+  r.base = kLocalWindow;
+  r.size = w.kernel->local_bytes;
+  r.lane_stride = w.kernel->local_bytes;
+  r.watched = false;
+  return r;
+}
+
+Region parameter_region(GridState& g) {
+  Region r;
+  r.host = g.arguments.data();
+  r.base = kParamWindow;
+  r.size = g.arguments.size();
+  r.watched = false;
+  r.read_only = true;
+  return r;
+}
+
+}  // namespace
+
+Region Machine::find(const Warp& w, uint64_t address) {
+  switch (address >> 32) {
+    case kSharedWindow >> 32:
+      return shared_region(*this, w, address);
+    case kLocalWindow >> 32:
+      return local_region(w);
+    case kParamWindow >> 32:
+      return parameter_region(grids[w.cta->grid]);
+    default:
+      break;
+  }
+  const uint64_t index = (address >> kBufferShift) - 1;  // Wraps for small addresses.
+  if (index >= buffers.size()) return {};
+  Buffer& b = buffers[index];
+  Region r;
+  r.host = b.bytes.data();
+  r.base = (index + 1) << kBufferShift;
+  r.size = b.bytes.size();
+  r.block = static_cast<uint32_t>(index);
+  r.read_only = b.read_only;
+  return r;
+}
+
+SyncId Machine::word_sync(Space space, uint32_t block, uint64_t offset) {
+  const uint64_t high = uint64_t{static_cast<uint8_t>(space)} << 32 | block;
+  const auto [at, is_new] = word_syncs_.try_emplace(WordKey{high, offset}, SyncId{0});
+  if (is_new) at->second = new_sync();
+  return at->second;
+}
+
+void Machine::wake(Warp& warp, WaitFor what, uint64_t value) {
+  for (Fragment& f : warp.rest) {
+    const bool is_meant = f.state == Fragment::State::parked && f.wait.what == what;
+    if (!is_meant || f.wait.value != value) continue;
+    f.state = Fragment::State::ready;
+    f.resumed = true;
+    f.wait = {};
+  }
+  ++changes;
+  ++effects;
+}
+
+void Machine::report(const Warp& warp, const Insn& insn, uint32_t lanes, FaultCode code) {
+  Fault f;
+  f.code = code;
+  const Who who = warp.who(insn, lanes);
+  f.now.by.cta = warp.cta->index;
+  f.now.by.warp = warp.number.value;
+  f.now.by.lanes = lanes;
+  f.now.pc = who.pc;
+  report(f);
+}
+
+void Machine::report(const Fault& fault) {
+  if (faults != nullptr) faults->fault(fault);
+}
+
+}  // namespace cohort::emu
