@@ -104,6 +104,13 @@ void check_launches(const RunInput& input, base::Diagnostics& found) {
     found.add({.code = "E-LAUNCH", .field = b.name, .wanted = "less than 2^36 bytes"});
   }
   for (size_t i = 0; i < input.launches.size(); ++i) {
+    if (input.launches[i].kernel == nullptr) {
+      found.add({.code = "E-LAUNCH",
+                 .field = "kernel",
+                 .wanted = "a kernel",
+                 .where = "/launches/" + std::to_string(i)});
+      continue;
+    }
     Checker(input.launches[i], i, input.limits, found).check();
   }
 }

@@ -1,5 +1,7 @@
 #include "emu/machine.h"
 
+#include <bit>
+
 namespace cohort::emu {
 
 namespace {
@@ -70,6 +72,18 @@ SyncId Machine::word_sync(Space space, uint32_t block, uint64_t offset) {
   const uint64_t high = uint64_t{static_cast<uint8_t>(space)} << 32 | block;
   const auto [at, is_new] = word_syncs_.try_emplace(WordKey{high, offset}, SyncId{0});
   if (is_new) at->second = new_sync();
+  return at->second;
+}
+
+uint32_t Machine::leader(uint32_t lanes) {
+  const auto [at, is_new] = leaders_.try_emplace(lanes, 0);
+  if (is_new) {
+    uint32_t skip = schedule.below(static_cast<uint32_t>(std::popcount(lanes)));
+    for (uint32_t left = lanes;; left &= left - 1) {
+      at->second = static_cast<uint32_t>(std::countr_zero(left));
+      if (skip-- == 0) break;
+    }
+  }
   return at->second;
 }
 

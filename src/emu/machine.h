@@ -58,10 +58,11 @@ struct Warp {
   Cta* cta = nullptr;
   Machine* machine = nullptr;
   const Kernel* kernel = nullptr;
-  uint32_t id = 0;     ///< within the CTA
-  WarpId number{0};    ///< within the run
-  uint32_t first = 0;  ///< lanes that it began with
-  uint32_t live = 0;   ///< lanes that have not ended
+  uint32_t id = 0;       ///< within the CTA
+  WarpId number{0};      ///< within the run
+  uint32_t first = 0;    ///< lanes that it began with
+  uint32_t live = 0;     ///< lanes that have not ended
+  uint32_t pc_base = 0;  ///< of its launch: instructions are numbered on through the run
   Fragment cur;
   std::vector<Fragment> rest;
   uint8_t* local = nullptr;      ///< 32 times Kernel::local_bytes
@@ -75,7 +76,7 @@ struct Warp {
   uint32_t* word(uint32_t o) { return base[o >> 31] + (o & ~kPool); }
   const uint32_t* word(uint32_t o) const { return base[o >> 31] + (o & ~kPool); }
   Who who(const Insn& insn, uint32_t lanes) const {
-    return {number, lanes, static_cast<uint32_t>(&insn - kernel->code.data())};
+    return {number, lanes, pc_base + static_cast<uint32_t>(&insn - kernel->code.data())};
   }
 };
 
@@ -187,6 +188,7 @@ struct GridState {
   std::vector<uint32_t> pool;  ///< the kernel's, with addresses filled in
   std::vector<std::vector<uint32_t>> pool_of_rank;
   uint32_t registers_per_thread = 0;
+  uint32_t pc_base = 0;
   uint64_t next_cta = 0;  ///< not started yet
   uint64_t ended_ctas = 0;
   uint64_t dependents_ctas = 0;  ///< said launch_dependents, or ended
@@ -234,11 +236,14 @@ class Machine {
   SyncId word_sync(Space space, uint32_t block, uint64_t offset);
   /// Fragments of the warp that are parked for that go on.
   void wake(Warp& warp, WaitFor what, uint64_t value);
+  /// The lane that elect.sync chooses of a mask.
+  uint32_t leader(uint32_t lanes);
   void report(const Warp& warp, const Insn& insn, uint32_t lanes, FaultCode code);
   void report(const Fault& fault);
 
  private:
   uint32_t next_sync_ = 0;
+  std::unordered_map<uint32_t, uint32_t> leaders_;
   struct WordKey {
     uint64_t high;
     uint64_t offset;

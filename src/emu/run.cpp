@@ -162,6 +162,7 @@ void Runner::start_warp(GridState& g, Cta& cta, uint32_t id) {
   w->machine = &machine_;
   w->kernel = g.kernel;
   w->id = id;
+  w->pc_base = g.pc_base;
   w->number = {g.first_warp + (cta.index - g.first_cta) * per_cta + id};
   w->base[0] = cta.registers.data() + cta.register_offset + size_t{id} * g.kernel->words;
   w->base[1] = g.pool_of_rank[cta.rank].data();
@@ -301,7 +302,8 @@ void Runner::report_stuck(FaultCode code) {
     std::vector<Fragment> all = w->rest;
     if (w->cur.lanes != 0) all.push_back(w->cur);
     for (const Fragment& f : all) {
-      machine_.stuck.push_back({w->cta->index, w->id, f.lanes, w->cta->grid, f.pc, f.wait});
+      machine_.stuck.push_back(
+          {w->cta->index, w->id, f.lanes, w->cta->grid, w->pc_base + f.pc, f.wait});
     }
     if (all.empty()) continue;
     // Lanes that wait for lanes of their own warp, which wait elsewhere, are apart.
@@ -350,6 +352,7 @@ RunResult Runner::run() {
     const Buffer& b = machine_.buffers[i];
     machine_.events->buffer(static_cast<uint32_t>(i), b.bytes.size(), b.initialised);
   }
+  uint32_t pc_base = 0;
   for (const Launch& l : input_.launches) {
     GridState g;
     g.kernel = l.kernel.get();
@@ -361,6 +364,8 @@ RunResult Runner::run() {
     g.arguments = l.arguments;
     const auto warps = static_cast<uint32_t>((l.block.count() + 31) / 32);
     g.registers_per_thread = std::min(255u, 65536 / 32 / warps / 8 * 8);
+    g.pc_base = pc_base;
+    pc_base += static_cast<uint32_t>(l.kernel->code.size());
     machine_.grids.push_back(std::move(g));
   }
   while (!machine_.stopped) {

@@ -51,7 +51,7 @@ TEST(NamedBarrier, TellsReleaseFlipAcquire) {
   EXPECT_EQ(events.of_kind("access shared"),
             (std::vector<std::string>{
                 "access shared write w0 ffffffff 1024 4", "access shared write w1 ffffffff 1152 4",
-                "access shared read w1 ffffffff 1172 4", "access shared read w0 ffffffff 1172 4"}))
+                "access shared read w1 ffffffff 1044 4", "access shared read w0 ffffffff 1172 4"}))
       << events.text();
   EXPECT_EQ(events.without("access"),
             (std::vector<std::string>{"buffer 0 256", "grid w0 c0 1x2", "release w0 s0 cta full",

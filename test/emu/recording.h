@@ -59,12 +59,16 @@ class Recording : public Events {
   void access(OpId op, const Box& b) override {
     add("box o" + std::to_string(op.value) + " " + std::to_string(b.begin));
   }
+  void access(OpId op, const LaneAccess& a) override {
+    add("lanes o" + std::to_string(op.value) + " " + std::to_string(a.bytes));
+  }
+  void end(OpId op) override { add("end o" + std::to_string(op.value)); }
   OpId begin(Who w, Agent, PipeStep) override {
     add("begin" + who(w));
     return OpId{next_++};
   }
   void drain(Who w, OpId op, Covers) override { add("drain" + who(w) + " o" + number(op.value)); }
-  void publish(OpId op, SyncId s) override {
+  void publish(OpId op, SyncId s, uint32_t) override {
     add("publish o" + number(op.value) + " s" + number(s.value));
   }
   void commit(Who w, uint8_t, SyncId s) override {

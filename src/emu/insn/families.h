@@ -6,6 +6,8 @@
 namespace cohort::emu {
 
 extern const Family kControl;
+extern const Family kAtomic;
 extern const Family kBarrier;
+extern const Family kCollective;
 
 }  // namespace cohort::emu

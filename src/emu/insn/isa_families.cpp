@@ -5,17 +5,22 @@
 
 namespace cohort::emu::COHORT_ISA {
 
-extern const Family kInteger;
-extern const Family kMove;
-extern const Family kCompare;
-extern const Family kMemory;
-extern const Family kFloat;
 extern const Family kBits;
+extern const Family kCompare;
+extern const Family kConvert;
+extern const Family kDouble;
+extern const Family kFloat;
+extern const Family kHalf;
+extern const Family kInteger;
+extern const Family kMemory;
+extern const Family kMove;
+extern const Family kPack;
 
 namespace {
 
 const Family* const kList[] = {
-    &kControl, &kMove, &kInteger, &kBits, &kFloat, &kCompare, &kMemory, &kBarrier,
+    &kControl, &kMove,    &kInteger, &kBits,   &kFloat,  &kDouble,  &kHalf,
+    &kCompare, &kConvert, &kPack,    &kMemory, &kAtomic, &kBarrier, &kCollective,
 };
 
 }  // namespace
