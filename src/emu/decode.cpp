@@ -145,7 +145,8 @@ void Decoder::decode_one(const ptx::Instruction& i) {
   if (!looked_up_[i.opcode]) {
     looked_up_[i.opcode] = true;
     modifiers_[i.opcode] = views(module_, module_.opcodes[i.opcode]);
-    records_[i.opcode] = table().find(modifiers_[i.opcode]);
+    const Table& instructions = options_.table != nullptr ? *options_.table : table();
+    records_[i.opcode] = instructions.find(modifiers_[i.opcode]);
   }
   if (i.guard != ptx::kNone) {
     insn.guard = word_of(i.guard);

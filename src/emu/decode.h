@@ -12,6 +12,8 @@
 
 namespace cohort::emu {
 
+class Table;
+
 struct DecodeOptions {
   std::string_view name = "ptx";              ///< Stands before the line in findings.
   int64_t instructions = 4 << 20;             ///< Of the kernel, calls expanded.
@@ -19,6 +21,7 @@ struct DecodeOptions {
   int64_t local_bytes = int64_t{1} << 20;     ///< Of a thread.
   int64_t shared_bytes = int64_t{1} << 20;    ///< Static ones of a CTA.
   int64_t register_bytes = int64_t{1} << 26;  ///< Of a warp.
+  const Table* table = nullptr;  ///< The instructions; those of this processor when null.
 };
 
 /// Decodes the entry of that name. Every instruction that is not modelled is a finding of its own

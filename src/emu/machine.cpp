@@ -75,6 +75,11 @@ SyncId Machine::word_sync(Space space, uint32_t block, uint64_t offset) {
   return at->second;
 }
 
+SyncId Machine::sequence() {
+  if (sequence_.value == UINT32_MAX) sequence_ = new_sync();
+  return sequence_;
+}
+
 uint32_t Machine::leader(uint32_t lanes) {
   const auto [at, is_new] = leaders_.try_emplace(lanes, 0);
   if (is_new) {

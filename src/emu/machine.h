@@ -232,6 +232,8 @@ class Machine {
   /// Where an address points, or a region of size 0.
   Region find(const Warp& warp, uint64_t address);
   SyncId new_sync() { return SyncId{next_sync_++}; }
+  /// What every fence.sc of the run passes through.
+  SyncId sequence();
   /// The sync object of a word that strong accesses meet at.
   SyncId word_sync(Space space, uint32_t block, uint64_t offset);
   /// Fragments of the warp that are parked for that go on.
@@ -243,6 +245,7 @@ class Machine {
 
  private:
   uint32_t next_sync_ = 0;
+  SyncId sequence_{UINT32_MAX};
   std::unordered_map<uint32_t, uint32_t> leaders_;
   struct WordKey {
     uint64_t high;

@@ -21,13 +21,19 @@ inline std::string file(const std::string& name) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
+/// The table that kernel_of() decodes with; null: that of this processor.
+inline const Table*& table_in_use() {
+  static const Table* table = nullptr;
+  return table;
+}
+
 inline std::shared_ptr<const Kernel> kernel_of(std::string_view text, std::string_view entry) {
   auto module = ptx::parse(text);
   if (!module) {
     ADD_FAILURE() << module.findings().text();
     return nullptr;
   }
-  auto kernel = decode(*module, entry);
+  auto kernel = decode(*module, entry, {.table = table_in_use()});
   if (!kernel) {
     ADD_FAILURE() << kernel.findings().text();
     return nullptr;

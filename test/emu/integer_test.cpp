@@ -40,7 +40,7 @@ void expect_each(const std::string& code, const std::vector<std::string>& types,
   const std::vector<uint64_t> out = apply(code, types, in);
   ASSERT_EQ(out.size(), in.size());
   for (size_t i = 0; i < in.size(); ++i) {
-    const D want = f(in[i].a, in[i].b, in[i].c);
+    const auto want = static_cast<D>(f(in[i].a, in[i].b, in[i].c));
     ASSERT_EQ(static_cast<D>(out[i]), want)
         << code << " of " << in[i].a << ", " << in[i].b << ", " << in[i].c;
   }

@@ -43,8 +43,10 @@ EXTERNALS = {
     "CLI": {"cli"},
     "cuda": {"cuda", "engine/cudnn", "engine/native", "jit"},
     "posix": {"base", "io", "cli", "cuda", "jit"},
+    "x86": {"emu"},  # the rounding mode of SSE
 }
 POSIX = re.compile(r"^(unistd|fcntl|dlfcn|poll|signal|pthread|errno|sys/\w+)(\.h)?$")
+X86 = re.compile(r"^\w*mmintrin\.h$")
 CUDA = re.compile(r"^(cuda\w*|cudnn\w*|nvrtc|crt/.*)(\.h)?$")
 # Headers that cost a user of the library compile time, or tie it to one ABI.
 NOT_PUBLIC = {"memory", "functional", "tuple", "variant", "optional", "algorithm", "chrono",
@@ -102,6 +104,8 @@ def check_system_include(room, name):
         kind = "posix"
     elif CUDA.match(name):
         kind = "cuda"
+    elif X86.match(name):
+        kind = "x86"
     elif "/" not in name and not name.endswith((".h", ".hpp")):
         if room == "include" and name in NOT_PUBLIC:
             return f"public headers do without <{name}>"

@@ -124,7 +124,23 @@ void make_fence_of(Build& b, Fence kind) {
   b.insn.scope = static_cast<uint8_t>(scope);
   b.set(fence);
 }
-void make_memory_fence(Build& b) { make_fence_of(b, Fence::memory); }
+// fence.sc: all of a run stand in one order (PTX ISA 8.9.3).
+Next sequential_fence(Warp& w, const Insn& i, uint32_t lanes) {
+  Events* events = w.machine->events;
+  if (events == nullptr) return Next::go;
+  const Who who = w.who(i, lanes);
+  const auto scope = static_cast<Scope>(i.scope);
+  const SyncId sync = w.machine->sequence();
+  events->fence(who, Fence::memory, scope);
+  events->release(who, sync, scope, Order::full);
+  events->flip(sync, true);
+  events->acquire(who, sync, scope, Order::full);
+  return Next::go;
+}
+void make_memory_fence(Build& b) {
+  make_fence_of(b, Fence::memory);
+  if (b.has("sc")) b.set(sequential_fence);
+}
 void make_async_fence(Build& b) {
   const bool shared = b.has("shared::cta") || b.has("shared::cluster");
   make_fence_of(b, shared            ? Fence::async_shared

@@ -8,7 +8,9 @@ namespace cohort::emu::COHORT_ISA {
 extern const Family kBits;
 extern const Family kCompare;
 extern const Family kConvert;
+extern const Family kDot;
 extern const Family kDouble;
+extern const Family kFields;
 extern const Family kFloat;
 extern const Family kHalf;
 extern const Family kInteger;
@@ -19,8 +21,8 @@ extern const Family kPack;
 namespace {
 
 const Family* const kList[] = {
-    &kControl, &kMove,    &kInteger, &kBits,   &kFloat,  &kDouble,  &kHalf,
-    &kCompare, &kConvert, &kPack,    &kMemory, &kAtomic, &kBarrier, &kCollective,
+    &kControl, &kMove,    &kInteger, &kDot,  &kBits,   &kFields, &kFloat,   &kDouble,
+    &kHalf,    &kCompare, &kConvert, &kPack, &kMemory, &kAtomic, &kBarrier, &kCollective,
 };
 
 }  // namespace
