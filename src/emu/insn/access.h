@@ -13,7 +13,7 @@ namespace cohort::emu {
 /// Loops over the 32 lanes have no dependency between lanes: a result register is either the same
 /// as a source or apart from it.
 #if defined(__clang__)
-#define COHORT_LANES _Pragma("clang loop vectorize(enable)") for (int l = 0; l < 32; ++l)
+#define COHORT_LANES for (int l = 0; l < 32; ++l)
 #else
 #define COHORT_LANES _Pragma("GCC ivdep") for (int l = 0; l < 32; ++l)
 #endif
