@@ -228,7 +228,7 @@ void Cells::one(Shadow& shadow, const Reach& reach, Epoch me, uint64_t offset, u
       continue;
     }
     for (const uint32_t stop = std::min(count, i + 4); i < stop; ++i) {
-      cell(first[i], reach, me, offset + i * p.step, p.step);
+      cell(first[i], reach, me, offset + uint64_t{i} * p.step, p.step);
     }
   }
 }

@@ -10,7 +10,6 @@ using emu::Fault;
 using emu::FaultCode;
 using emu::Kind;
 using emu::Missing;
-using emu::Proxy;
 using emu::Scope;
 using emu::Space;
 

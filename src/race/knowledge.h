@@ -106,7 +106,7 @@ class Knowledge {
                               const emu::PipeStep& step);
   [[nodiscard]] bool in_order(const emu::PipeStep& earlier, const emu::PipeStep& later) const;
   void drain_into(Knower& group, const AgentInfo& info, AgentId writer, Tick tick,
-                  emu::Covers covers, uint32_t lanes);
+                  emu::Covers covers, uint32_t lanes) const;
 
   emu::Rules rules_;
   Registry registry_;

@@ -195,7 +195,7 @@ emu::OpId Knowledge::begin(emu::Who who, Agent agent, PipeStep step) {
 void Knowledge::end(emu::OpId op) { free_operations_.push_back(index_of(op)); }
 
 void Knowledge::drain_into(Knower& group, const AgentInfo& info, AgentId writer, Tick tick,
-                           Covers covers, uint32_t lanes) {
+                           Covers covers, uint32_t lanes) const {
   const auto know = [&](std::initializer_list<View> views) {
     for (const View v : views) {
       Clock& c = group.view[v];
