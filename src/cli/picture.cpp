@@ -98,10 +98,7 @@ PictureResult result(const Graph& graph, const Json& j, int64_t node, int32_t po
     const bool is_col = p.port == "col";
     const bool has_f32_scales = j["to"].get<std::string>().rfind("fp8_", 0) == 0;
     const Json& row = j["row_layout"];
-    // Two e2m1 of a column block share a byte, so they are never stored as rows.
-    const bool is_turned = r.dtype == DType::e2m1 && j["col_storage"] == "as_rows";
-    const std::string storage = is_turned ? "transposed" : j["col_storage"].get<std::string>();
-    p.extra = is_col           ? scales_text(j["col_layout"], true, storage)
+    p.extra = is_col           ? scales_text(j["col_layout"], true, j["col_storage"])
               : !row.is_null() ? scales_text(row, false, "as_rows")
               : has_f32_scales ? scales_text("linear", false, "as_rows")
                                : scales_text("tiled_128x4", false, "as_rows");

@@ -1,6 +1,8 @@
 #include "ir/infer.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -119,6 +121,18 @@ void Infer::result(int port, const Value& type) {
   v.port = port;
   v.input = kNone;
   v.uses = 0;
+}
+
+void Infer::keep(std::string_view field_name, const FieldValue& value) {
+  const auto index = static_cast<size_t>(node_.op->field_index(field_name));
+  recording_.graph().fields[static_cast<size_t>(node_.first_field) + index] = value;
+}
+
+void Infer::keep_nothing_for(std::string_view field_name, float usual) {
+  // By bits: -0 is another number.
+  const bool is_usual = has(field_name) && std::bit_cast<uint32_t>(field(field_name).real) ==
+                                               std::bit_cast<uint32_t>(usual);
+  if (is_usual) keep(field_name, {});
 }
 
 void Infer::absent(int port) {

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "ir/graph.h"
 #include "ir/op_record.h"
@@ -74,6 +75,17 @@ class Infer {
 
   /// Sets the type of result `port`. Role and producer are kept.
   void result(int port, const Value& type);
+  /// Replaces what stands in a field by another spelling of the same meaning: texts and keys have
+  /// that one. Only without findings.
+  void keep(std::string_view field, const FieldValue& value);
+  /// The same: nothing, if that stands for `usual`.
+  void keep_nothing_for(std::string_view field, float usual);
+  /// The same of a choice.
+  template <class E>
+  requires std::is_enum_v<E>
+  void keep_nothing_for(std::string_view field_name, E usual) {
+    if (has(field_name) && choice<E>(field_name) == usual) keep(field_name, {});
+  }
   /// Marks result `port` as one that the attributes did not ask for.
   void absent(int port);
   /// An extent as text: "T" or "4096".

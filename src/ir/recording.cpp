@@ -95,6 +95,7 @@ int32_t Recording::add_input(std::string_view name, Value type, Where where) {
           .message = std::move(message),
           .hint = f.hint});
   }
+  if (good) type.strides = kept_strides(stored_shape(type), type.strides);
   type.input = static_cast<int32_t>(g.inputs.size());
   type.node = kNone;
   type.faulty = type.faulty || !good;

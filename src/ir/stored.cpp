@@ -280,6 +280,15 @@ void overlap_faults(const Extents& stored, const Strides& strides, Faults& fault
 
 }  // namespace
 
+Strides kept_strides(const Extents& stored, const Strides& strides) {
+  int64_t packed = 1;
+  for (int i = strides.rank() - 1; i >= 0; --i) {
+    if (strides[i] != packed || (i > 0 && stored[i].symbol != kNone)) return strides;
+    if (i > 0) packed *= std::max<int64_t>(stored[i].bound, 1);
+  }
+  return {};
+}
+
 void alignment_faults(int64_t alignment, int bits, Faults& faults) {
   const int64_t element = std::max(bits / 8, 1);
   if (alignment < element || alignment > 4096 || (alignment & (alignment - 1)) != 0) {

@@ -28,6 +28,9 @@ void alignment_faults(int64_t alignment, int bits, std::vector<StoredFault>& fau
 void stride_faults(const Extents& stored, const Strides& strides, DType dtype, bool unique,
                    std::vector<StoredFault>& faults);
 
+/// Strides as texts and keys have them: none where they are those of packed rows at any size.
+[[nodiscard]] Strides kept_strides(const Extents& stored, const Strides& strides);
+
 /// Extents in the order in which elements stand in memory: weights by their major, column blocks
 /// by their storage.
 [[nodiscard]] Extents stored_shape(const Value& type);

@@ -38,6 +38,7 @@ void infer(ir::Infer& c) {
   want_glu_parameters(c);
   want_prob(c);
   if (c.failed()) return;
+  keep_glu_parameters(c);
   const ir::Value x = gradient_rows(c);
   ir::Value y;
   y.shape = x.shape;

@@ -8,6 +8,7 @@ void infer(ir::Infer& c) {
   if (c.knows("in")) want_glu_features(c, "in", c.in());
   want_glu_parameters(c);
   if (c.failed()) return;
+  keep_glu_parameters(c);
   ir::Value y = c.in();
   y.dtype = DType::f32;
   y.accumulator = false;

@@ -36,20 +36,44 @@ void want_glu_features(ir::Infer& c, std::string_view field, const ir::Value& va
              " has " + c.text(features));
 }
 
-numerics::GluSpec glu_spec(const ir::Graph& graph, const ir::Node& node) {
+namespace {
+
+// The parameters that an activation has when none is given.
+numerics::GluSpec usual_spec(GluAct act) {
+  const bool quick = act == GluAct::geglu;
   numerics::GluSpec s;
-  s.act = static_cast<GluAct>(graph.field(node, "act").integer);
+  s.act = act;
+  s.alpha = quick ? 1.702f : 1.0f;
+  s.beta = quick ? 1.0f : 0.0f;
+  s.limit = quick ? 7.0f : std::numeric_limits<float>::infinity();
+  s.gate_bound = 4.0f;
+  s.up_bound = 25.0f;
+  return s;
+}
+
+}  // namespace
+
+void keep_glu_parameters(ir::Infer& c) {
+  const numerics::GluSpec usual = usual_spec(c.choice<GluAct>("act"));
+  c.keep_nothing_for("alpha", usual.alpha);
+  c.keep_nothing_for("beta", usual.beta);
+  c.keep_nothing_for("limit", usual.limit);
+  c.keep_nothing_for("gate_bound", usual.gate_bound);
+  c.keep_nothing_for("up_bound", usual.up_bound);
+}
+
+numerics::GluSpec glu_spec(const ir::Graph& graph, const ir::Node& node) {
+  numerics::GluSpec s = usual_spec(static_cast<GluAct>(graph.field(node, "act").integer));
   s.packing = static_cast<Packing>(graph.field(node, "packing").integer);
-  const bool quick = s.act == GluAct::geglu;
   const auto given = [&](const char* field, float otherwise) {
     const ir::FieldValue& v = graph.field(node, field);
     return v.kind == Kind::none ? otherwise : v.real;
   };
-  s.alpha = given("alpha", quick ? 1.702f : 1.0f);
-  s.beta = given("beta", quick ? 1.0f : 0.0f);
-  s.limit = given("limit", quick ? 7.0f : std::numeric_limits<float>::infinity());
-  s.gate_bound = given("gate_bound", 4.0f);
-  s.up_bound = given("up_bound", 25.0f);
+  s.alpha = given("alpha", s.alpha);
+  s.beta = given("beta", s.beta);
+  s.limit = given("limit", s.limit);
+  s.gate_bound = given("gate_bound", s.gate_bound);
+  s.up_bound = given("up_bound", s.up_bound);
   return s;
 }
 

@@ -8,6 +8,9 @@ namespace cohort::ops {
 
 /// E-ATTRIBUTE for parameters that the activation does not have.
 void want_glu_parameters(ir::Infer& c);
+/// A parameter that stands for what the activation has without it is kept as left out; only without
+/// findings.
+void keep_glu_parameters(ir::Infer& c);
 /// E-SHAPE unless `features` (gate and up together) is a number that the packing divides.
 void want_glu_features(ir::Infer& c, std::string_view field, const ir::Value& value);
 /// The parameters of a node, defaults filled in.

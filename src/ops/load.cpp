@@ -33,6 +33,8 @@ void infer(ir::Infer& c) {
   ir::Value y;
   y.shape = x.shape;
   y.groups = given == ir::kNone ? x.groups : given;
+  // The groups that x was made by need not be said.
+  if (given == x.groups) c.keep("groups", {});
   c.result(0, y);
 }
 

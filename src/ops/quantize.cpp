@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ir/stored.h"
+#include "numerics/block.h"
 #include "ops/rules.h"
 
 namespace cohort::ops {
@@ -154,6 +155,21 @@ void check_value(ir::Infer& c) {
   }
 }
 
+// Of spellings with one meaning a graph keeps one, so that it has one key: what a default stands
+// for is left out, and columns of e2m1 stand as they say.
+void keep_one_spelling(ir::Infer& c, Format to, DType element, Axes axes) {
+  c.keep_nothing_for("element", info(to).element);
+  c.keep_nothing_for("row_layout", ir::default_layout(to, Axes::row));
+  c.keep_nothing_for("qmax", numerics::default_qmax(element));
+  // Two e2m1 of a column block share a byte, so they stand along tokens.
+  const bool is_packed = element == DType::e2m1 && axes != Axes::row;
+  if (is_packed && c.choice<ColStorage>("col_storage") == ColStorage::as_rows) {
+    ir::FieldValue stored = c.field("col_storage");
+    stored.integer = static_cast<int64_t>(ColStorage::transposed);
+    c.keep("col_storage", stored);
+  }
+}
+
 ir::Value result_type(ir::Infer& c, Format to, DType element, Axes axis) {
   ir::Value v = c.in();
   v.dtype = element;
@@ -165,11 +181,7 @@ ir::Value result_type(ir::Infer& c, Format to, DType element, Axes axis) {
     s.layout = c.choice_or<ScaleLayout>("row_layout", ir::default_layout(to, axis));
   } else {
     s.layout = c.choice<ScaleLayout>("col_layout");
-    // Two e2m1 of a column block share a byte, so they stand along tokens.
     s.storage = c.choice<ColStorage>("col_storage");
-    if (element == DType::e2m1 && s.storage == ColStorage::as_rows) {
-      s.storage = ColStorage::transposed;
-    }
   }
   v.scaled = s;
   return v;
@@ -191,6 +203,7 @@ void infer(ir::Infer& c) {
   const auto element = c.choice_or<DType>("element", info(to).element);
   const auto axes = c.choice<Axes>("axes");
   const bool col = axes != Axes::row;
+  keep_one_spelling(c, to, element, axes);
   c.result(0, result_type(c, to, element, Axes::row));
   c.result(1, col ? result_type(c, to, element, Axes::col) : c.in());
   if (axes == Axes::col) c.absent(0);

@@ -191,7 +191,7 @@ class Checker {
   }
 
   void output(int64_t index) {
-    const ir::Output& o = g_.outputs[static_cast<size_t>(index)];
+    ir::Output& o = g_.outputs[static_cast<size_t>(index)];
     const ir::Place place{"outputs", index, o.where};
     const ir::Value* v = output_value(place, o);
     if (cohort::name(o.tail).empty()) {
@@ -205,6 +205,9 @@ class Checker {
       if (f.code == "E-ROLE") recording_.miss({.roles = ir::role_bit(Role::index), .name = {}});
       fail(place, f.key, f.code, o.name, std::string(f.key), f.wanted, f.got,
            "wanted " + f.wanted + ", got " + f.got, f.hint);
+    }
+    if (v != nullptr && is_type_good && faults.empty()) {
+      o.strides = ir::kept_strides(ir::stored_shape(g_, o), o.strides);
     }
   }
 

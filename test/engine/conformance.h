@@ -259,16 +259,17 @@ struct Enlist {
   }
 };
 
-/// Words of a field that no graph may use: `words` separated by spaces.
+/// Words of a field that no graph holds: `words` separated by spaces.
 struct RefusedWords {
   std::string op;
   std::string field;
   std::string words;
+  bool is_left_out = false;  // refused, or kept as nothing
 };
 [[nodiscard]] std::vector<RefusedWords>& refused_words();
 struct EnlistRefused {
-  EnlistRefused(const char* op, const char* field, const char* words) {
-    refused_words().push_back({op, field, words});
+  EnlistRefused(const char* op, const char* field, const char* words, bool is_left_out = false) {
+    refused_words().push_back({op, field, words, is_left_out});
   }
 };
 
@@ -283,6 +284,11 @@ struct EnlistRefused {
 #define CONFORMANCE_REFUSED(op, field, words)                                                  \
   static const ::cohort::test::conformance::EnlistRefused kRefused_##op##_##field(#op, #field, \
                                                                                   words)
+/// Says that a graph which is given one of these words, and may have it, holds nothing in the
+/// field: it stands for that.
+#define CONFORMANCE_LEFT_OUT(op, field, words)                                                 \
+  static const ::cohort::test::conformance::EnlistRefused kLeftOut_##op##_##field(#op, #field, \
+                                                                                  words, true)
 
 /// Byte of scale (r, s) of a matrix with `columns` scale columns: 512-byte atoms of 128 rows x 4.
 [[nodiscard]] int64_t tiled_byte(int64_t r, int64_t s, int64_t columns);

@@ -24,7 +24,7 @@ struct Quantize {
   Maybe<Scalar> offset{};                            ///< Of stochastic rounding, i64.
   Maybe<ScaleLayout> row_layout{};  ///< Default: linear for f32 scales, else tiled_128x4.
   ScaleLayout col_layout = ScaleLayout::per_group;  ///< per_group or global.
-  ColStorage col_storage = ColStorage::as_rows;     ///< e2m1 is transposed at least.
+  ColStorage col_storage = ColStorage::as_rows;     ///< e2m1 is transposed by default.
   using Out = Quantized;                            ///< row and col.
   static constexpr const char* name = "quantize";   ///< In JSON and docs.
   COHORT_FIELDS(field("to", &Quantize::to), field("axes", &Quantize::axes),
