@@ -102,8 +102,19 @@ class Maybe {
   };
 };
 
-/// An attribute without a sensible default: leaving it out does not compile.
-template <class T>
+/// The name of a field as a compiler prints it where the field is left out.
+template <decltype(sizeof(0)) N>
+struct FieldName {
+  char text[N];  ///< "Cast::to", with a null at the end.
+  /// A literal.
+  constexpr FieldName(const char (&literal)[N]) {  // NOLINT: a literal stands for itself
+    for (decltype(sizeof(0)) i = 0; i < N; ++i) text[i] = literal[i];
+  }
+};
+
+/// An attribute without a sensible default: leaving it out does not compile, and the message says
+/// `Name`.
+template <class T, FieldName Name>
 class Required {
  public:
   /// The given value.

@@ -82,6 +82,9 @@ class COHORT_API Device {
   static Result<Device> find(std::string_view name) noexcept;
   /// The GPU of the calling thread's current context; E-ENVIRONMENT without one. Never the CPU.
   static Result<Device> current() noexcept;
+  static int32_t count() noexcept;  ///< Number of models.
+  /// The i-th model, the CPU first; `i` must lie in [0, count()).
+  static Device at(int32_t i) noexcept;
   [[nodiscard]] std::string_view name() const noexcept;         ///< "sm100".
   [[nodiscard]] std::string_view description() const noexcept;  ///< "NVIDIA Blackwell (B200)".
 
@@ -178,6 +181,25 @@ class COHORT_API Plan {
 [[nodiscard]] COHORT_API Result<Plan> make_plan(const Result<Graph>& graph, const Device& device,
                                                 const PlanOptions& options = {}) noexcept;
 
+/// An engine of this build.
+struct EngineInfo {
+  std::string_view name;  ///< "reference", as PlanOptions::engine takes it.
+  std::string_view runs;  ///< Where it runs, for a person: "on the CPU, for every device model".
+};
+/// Number of engines of this build.
+[[nodiscard]] COHORT_API int32_t engine_count() noexcept;
+/// The i-th engine, in order of preference at equal cost; empty when `i` is out of range.
+[[nodiscard]] COHORT_API EngineInfo engine_info(int32_t i) noexcept;
+
+/// An environment variable that this library reads.
+struct EnvironmentVariable {
+  std::string_view name;   ///< "COHORT_THREADS".
+  std::string_view value;  ///< As it was when the library read it, once; empty: not set.
+};
+/// Number of environment variables that this library reads.
+[[nodiscard]] COHORT_API int32_t environment_count() noexcept;
+/// The i-th of them; empty when `i` is out of range, or memory ran out while they were read.
+[[nodiscard]] COHORT_API EnvironmentVariable environment_variable(int32_t i) noexcept;
 /// Whether plans can be made in this process, as make_plan would say: E-ENVIRONMENT when COHORT_ISA
 /// or COHORT_THREADS has a value that it cannot have. Both are read once.
 [[nodiscard]] COHORT_API Status check_environment() noexcept;

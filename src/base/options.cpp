@@ -11,14 +11,16 @@ namespace cohort::base {
 const Options& options() {
   static const Options all = [] {
     Options o;
-    if (const char* isa = std::getenv("COHORT_ISA"); isa != nullptr && *isa != 0) {
+    for (Variable& v : o.variables) {
+      if (const char* value = std::getenv(v.name); value != nullptr) v.value = value;
+    }
+    if (const std::string& isa = o.variables[0].value; !isa.empty()) {
       o.isa = isa;
       if (o.isa != "v1" && o.isa != "v3" && o.isa != "v4") {
         o.fault = "COHORT_ISA: wanted v1, v3 or v4, got " + o.isa.substr(0, 64);
       }
     }
-    if (const char* threads = std::getenv("COHORT_THREADS"); threads != nullptr && *threads != 0) {
-      const std::string_view text(threads);
+    if (const std::string_view text = o.variables[1].value; !text.empty()) {
       int32_t n = 0;
       const auto end = std::from_chars(text.data(), text.data() + text.size(), n);
       const bool is_whole = end.ec == std::errc() && end.ptr == text.data() + text.size();

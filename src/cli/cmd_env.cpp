@@ -1,33 +1,41 @@
 #include <cohort/numerics.h>
 #include <cohort/plan.h>
 
-#include <sstream>
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <thread>
-#include <vector>
 
 #include "cli/commands.h"
 
 namespace cohort::cli {
 
+std::string device_names() {
+  std::string s;
+  for (int32_t i = 0; i < Device::count(); ++i) {
+    s.append(i > 0 ? ", " : "").append(Device::at(i).name());
+  }
+  return s;
+}
+
 namespace {
 
-std::vector<Device> devices() {
-  std::vector<Device> all;
-  std::istringstream names(device_names());
-  for (std::string name; std::getline(names >> std::ws, name, ',');) {
-    all.push_back(value_of(Device::find(name)));
+std::string variable_names() {
+  std::string s;
+  for (int32_t i = 0; i < environment_count(); ++i) {
+    s.append(i > 0 ? " and " : "").append(environment_variable(i).name);
   }
-  return all;
+  return s;
+}
+
+// At least one space follows.
+std::string padded(std::string_view text, size_t width) {
+  std::string s(text);
+  s.resize(std::max(width, s.size() + 1), ' ');
+  return s;
 }
 
 }  // namespace
-
-// A name that no model has is refused with those that there are.
-std::string device_names() {
-  const Result<Device> none = Device::find("");
-  return std::string(none.findings()[0].wanted);
-}
 
 int env(const Common& common) {
   const Result<Device> current = Device::current();
@@ -37,19 +45,22 @@ int env(const Common& common) {
   const std::string variables = wrong.size() > 0 ? std::string(wrong[0].message) : "";
   if (common.json) {
     Json models = Json::array();
-    for (const Device& d : devices()) {
-      models.push_back({{"name", d.name()}, {"description", d.description()}});
+    for (int32_t i = 0; i < Device::count(); ++i) {
+      models.push_back(
+          {{"name", Device::at(i).name()}, {"description", Device::at(i).description()}});
     }
-    const Json j{
-        {"version", version()},
-        {"processors", std::thread::hardware_concurrency()},
-        {"isa_level", "x86-64-" + std::string(isa_level())},
-        {"variables", variables.empty() ? Json() : Json(variables)},
-        {"cache_folder", nullptr},
-        {"gpu", gpu},
-        {"devices", models},
-        {"engines",
-         Json::array({{{"name", "reference"}, {"runs", "on the CPU, for every device model"}}})}};
+    Json engines = Json::array();
+    for (int32_t i = 0; i < engine_count(); ++i) {
+      engines.push_back({{"name", engine_info(i).name}, {"runs", engine_info(i).runs}});
+    }
+    const Json j{{"version", version()},
+                 {"processors", std::thread::hardware_concurrency()},
+                 {"isa_level", "x86-64-" + std::string(isa_level())},
+                 {"variables", variables.empty() ? Json() : Json(variables)},
+                 {"cache_folder", nullptr},
+                 {"gpu", gpu},
+                 {"devices", models},
+                 {"engines", engines}};
     print(j.dump(1) + "\n");
     return kOk;
   }
@@ -57,17 +68,18 @@ int env(const Common& common) {
   s += "processors: " + std::to_string(std::thread::hardware_concurrency()) + ", code for x86-64-" +
        std::string(isa_level()) + "\n";
   s += "variables: " +
-       (variables.empty() ? "nothing wrong with COHORT_ISA and COHORT_THREADS"
+       (variables.empty() ? "nothing wrong with " + variable_names()
                           : variables + "; until then no plan is made") +
        "\n";
   s += "GPU: " + gpu + "\n";
   s += "cache folder: none, no engine keeps files\n";
-  s += "engines:\n  reference  runs on the CPU, for every device model\n";
+  s += "engines:\n";
+  for (int32_t i = 0; i < engine_count(); ++i) {
+    s += "  " + padded(engine_info(i).name, 11) + std::string(engine_info(i).runs) + "\n";
+  }
   s += "device models to plan for:\n";
-  for (const Device& d : devices()) {
-    std::string padded(d.name());
-    padded.resize(7, ' ');
-    s += "  " + padded + std::string(d.description()) + "\n";
+  for (int32_t i = 0; i < Device::count(); ++i) {
+    s += "  " + padded(Device::at(i).name(), 7) + std::string(Device::at(i).description()) + "\n";
   }
   print(s);
   return kOk;

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/run_memory.h"
@@ -191,9 +193,24 @@ void print_run(const Common& common, const RunArguments& a, const Plan& plan, co
   print(s);
 }
 
+// Outputs take the place of what stood at their path: never that of what they were made from.
+void want_other_file(const Common& common, const RunArguments& a) {
+  for (const std::string& read : {common.graph, a.inputs, a.results}) {
+    std::error_code none;
+    if (a.outputs.empty() || !std::filesystem::is_regular_file(a.outputs, none) ||
+        !std::filesystem::equivalent(read, a.outputs, none)) {
+      continue;
+    }
+    throw Stop{kUsage,
+               {{"E-USAGE", "", "--outputs: wanted another file than '" + read + "', which is read",
+                 "another file", a.outputs}}};
+  }
+}
+
 }  // namespace
 
 int run(const Common& common, const RunArguments& a) {
+  want_other_file(common, a);
   const Graph graph = read_graph(common);
   const Device device = value_of(Device::find(a.arch));
   PlanOptions options;

@@ -55,6 +55,29 @@ void print_failure(const Json& j) {
   std::fflush(stdout);
 }
 
+// The number that `cksum` of POSIX prints for a text.
+uint32_t checksum(std::string_view text) {
+  uint32_t crc = 0;
+  const auto take = [&crc](uint64_t byte) {
+    crc ^= static_cast<uint32_t>(byte & 0xFF) << 24;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc << 1) ^ ((crc >> 31) * 0x04C11DB7U);
+  };
+  for (const char c : text) take(static_cast<unsigned char>(c));
+  for (uint64_t size = text.size(); size != 0; size >>= 8) take(size);
+  return ~crc;
+}
+
+// What was read of standard input: a command line that names it does not hold it.
+std::string& standard_input() {
+  static std::string read;
+  return read;
+}
+
+// As a shell takes it: the rest of the line is a comment.
+void print_repro(const Common& common) {
+  std::fprintf(stderr, "REPRO: %s%s\n", common.repro.c_str(), standard_input().c_str());
+}
+
 }  // namespace
 
 std::string Problem::text() const {
@@ -93,7 +116,7 @@ int report(const Stop& stop, const Common& common) {
   if (stop.problems.size() > kMost) {
     std::fprintf(stderr, "(%zu more problems)\n", stop.problems.size() - kMost);
   }
-  std::fprintf(stderr, "REPRO: %s\n", common.repro.c_str());
+  print_repro(common);
   return stop.exit;
 }
 
@@ -110,7 +133,7 @@ int report(const Findings& findings, const Common& common) {
     const std::string_view text = findings.text();
     std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
   }
-  std::fprintf(stderr, "REPRO: %s\n", common.repro.c_str());
+  print_repro(common);
   return exit_code(findings.kind());
 }
 
@@ -134,6 +157,10 @@ std::string read_text(const std::string& path) {
       throw Stop{kUsage, {{"E-FILE", path, std::string("cannot read: ") + std::strerror(errno)}}};
     }
     break;
+  }
+  if (path == "-") {
+    standard_input() = " # standard input: " + std::to_string(text.size()) + " bytes, cksum " +
+                       std::to_string(checksum(text));
   }
   return text;
 }

@@ -1,6 +1,4 @@
 // The command `cohort`.
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <csignal>
@@ -29,6 +27,11 @@ std::string seed_fault(const std::string& text) {
 std::string path_fault(const std::string& path) {
   return path.empty() ? "wanted a path, got an empty one" : "";
 }
+// Tensors are read where they stand in a file, which a stream has no places for.
+std::string tensors_fault(const std::string& path) {
+  return path == "-" ? "wanted a file, got -: tensors are not read from standard input"
+                     : path_fault(path);
+}
 // Outputs are written under a temporary name and renamed, which a stream cannot be.
 std::string output_fault(const std::string& path) {
   return path == "-" ? "wanted a file, got -: outputs do not go to standard output"
@@ -38,22 +41,13 @@ std::string name_fault(const std::string& name) {
   return name.empty() ? "wanted a name, got an empty one" : "";
 }
 
-// Whether "NAME=VALUE" is a variable that the library may have read; an empty one counts as none.
-bool is_ours(std::string_view variable) {
-  const size_t equals = variable.find('=');
-  return variable.substr(0, 7) == "COHORT_" && equals != std::string_view::npos &&
-         equals + 1 < variable.size();
-}
-
 // What is set for the library as a shell takes it, before the command: it decides about a failure
 // as the arguments do.
 std::string environment_prefix() {
   std::string s;
-  for (char** v = environ; v != nullptr && *v != nullptr; ++v) {
-    const std::string_view variable(*v);
-    if (!is_ours(variable)) continue;
-    const size_t equals = variable.find('=') + 1;
-    s.append(variable.substr(0, equals)).append(quoted(variable.substr(equals))).append(" ");
+  for (int32_t i = 0; i < cohort::environment_count(); ++i) {
+    const cohort::EnvironmentVariable v = cohort::environment_variable(i);
+    if (!v.value.empty()) s.append(v.name).append("=").append(quoted(v.value)).append(" ");
   }
   return s;
 }
@@ -134,8 +128,8 @@ class Application {
     CLI::App* r = graph_command("run", "Plan and execute.", [this] { return run(common_, run_); });
     r->add_option("--arch", run_.arch, "One of " + device_names())->check(name_fault);
     r->add_option("--engine", run_.engine, "Only this engine")->check(name_fault);
-    CLI::Option* inputs =
-        r->add_option("--inputs", run_.inputs, "Tensors by name, safetensors")->check(path_fault);
+    CLI::Option* inputs = r->add_option("--inputs", run_.inputs, "Tensors by name, safetensors")
+                              ->check(tensors_fault);
     CLI::Option* random =
         r->add_option("--random", run_.seed, "Make inputs from this seed")->check(seed_fault);
     inputs->excludes(random);
@@ -147,7 +141,7 @@ class Application {
             ->check(CLI::IsMember({"reference"}));
     r->add_option("--results", run_.results,
                   "Compare these outputs of another run, safetensors; nothing is run")
-        ->check(path_fault)
+        ->check(tensors_fault)
         ->needs(compare);
     r->callback([this, random] {
       run_.random = random->count() > 0;
@@ -199,8 +193,11 @@ char** arguments = nullptr;
     exit = kInternal;
   }
   std::fprintf(stderr, "%s\nREPRO: ", what);
-  for (char** v = environ; v != nullptr && *v != nullptr; ++v) {
-    if (is_ours(*v)) std::fprintf(stderr, "%s ", *v);
+  for (int32_t i = 0; i < cohort::environment_count(); ++i) {
+    const cohort::EnvironmentVariable v = cohort::environment_variable(i);
+    if (v.value.empty()) continue;
+    std::fprintf(stderr, "%.*s=%.*s ", static_cast<int>(v.name.size()), v.name.data(),
+                 static_cast<int>(v.value.size()), v.value.data());
   }
   std::fputs("cohort", stderr);
   for (char** a = arguments + 1; *a != nullptr; ++a) std::fprintf(stderr, " %s", *a);

@@ -161,6 +161,8 @@ class Engine {
  public:
   virtual ~Engine() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
+  /// Where it runs, for a person: "on the CPU, for every device model".
+  [[nodiscard]] virtual std::string_view runs() const = 0;
   /// Says in `claim` what the engine consumes and why it cannot serve.
   virtual void supports(const Request& request, Claim& claim) const = 0;
   [[nodiscard]] virtual Estimate estimate(const Request& request) const = 0;

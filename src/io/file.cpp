@@ -34,11 +34,18 @@ InputFile::InputFile(std::string path) : path_(std::move(path)) {
     size_ = s.st_size;
     return;
   }
-  if (known) errno = S_ISDIR(s.st_mode) ? EISDIR : EINVAL;
+  const bool is_stream = known && !S_ISDIR(s.st_mode);
+  if (known) errno = EISDIR;
   const int error = errno;
   ::close(fd_);
   errno = error;
-  throw base::FindingsError{file_findings(path_, "read")};
+  if (!is_stream) throw base::FindingsError{file_findings(path_, "read")};
+  throw base::FindingsError{base::make_findings(
+      ErrorKind::file, {.code = "E-FILE",
+                        .op = path_,
+                        .wanted = "a regular file",
+                        .got = "a pipe or a device",
+                        .message = "cannot read: wanted a regular file, got a pipe or a device"})};
 }
 
 InputFile::~InputFile() { ::close(fd_); }

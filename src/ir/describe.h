@@ -120,9 +120,9 @@ struct MemberTraits<E> {
     f.must_give = false;
   }
 };
-template <class T>
-struct MemberTraits<Required<T>> {
-  static void fill(FieldRecord& f, const Required<T>& v) {
+template <class T, FieldName Name>
+struct MemberTraits<Required<T, Name>> {
+  static void fill(FieldRecord& f, const Required<T, Name>& v) {
     MemberTraits<T>::fill(f, *v);
     f.must_give = true;
   }

@@ -88,6 +88,7 @@ struct Value {
   int32_t port = 0;                  ///< Which result of the producer.
   int32_t input = kNone;             ///< Position among the inputs.
   bool faulty = false;               ///< Its op has a finding: no op adds one because of it.
+  bool rows_known = false;           ///< Faulty, but shape[0] and groups are what they would be.
   bool absent = false;               ///< A result that the attributes did not ask for.
   int32_t uses = 0;                  ///< Consumers: nodes and outputs.
 };

@@ -14,6 +14,11 @@ const Graph& Infer::graph() const { return recording_.graph(); }
 
 const Value& Infer::in() const { return graph().values[static_cast<size_t>(node_.in)]; }
 
+const Value* Infer::rows() const {
+  if (node_.in == kNone) return nullptr;
+  return !in().faulty || in().rows_known ? &in() : nullptr;
+}
+
 const FieldValue& Infer::field(std::string_view field_name) const {
   return graph().field(node_, field_name);
 }
@@ -121,6 +126,14 @@ void Infer::result(int port, const Value& type) {
   v.port = port;
   v.input = kNone;
   v.uses = 0;
+}
+
+void Infer::known_rows(int port, const Extent& rows, int32_t groups) {
+  Value& v = recording_.graph()
+                 .values[static_cast<size_t>(node_.first_result) + static_cast<size_t>(port)];
+  v.shape = {rows, Extent{0}};
+  v.groups = groups;
+  v.rows_known = true;
 }
 
 void Infer::keep(std::string_view field_name, const FieldValue& value) {

@@ -32,6 +32,9 @@ class Infer {
   [[nodiscard]] bool has(std::string_view field) const;
   /// The piped value of an epilogue; only when knows("in").
   [[nodiscard]] const Value& in() const;
+  /// The piped value if its rows are known, shape[0] and groups, though it may have findings; or
+  /// null.
+  [[nodiscard]] const Value* rows() const;
   /// The operand in a field, or null when it is absent (or a by-value number) or not sound.
   [[nodiscard]] const Value* operand(std::string_view field) const;
   [[nodiscard]] const FieldValue& field(std::string_view field) const;
@@ -75,6 +78,8 @@ class Infer {
 
   /// Sets the type of result `port`. Role and producer are kept.
   void result(int port, const Value& type);
+  /// What is known of result `port` whatever is wrong with the node: its rows.
+  void known_rows(int port, const Extent& rows, int32_t groups);
   /// Replaces what stands in a field by another spelling of the same meaning: texts and keys have
   /// that one. Only without findings.
   void keep(std::string_view field, const FieldValue& value);

@@ -226,8 +226,14 @@ int32_t Recording::add_node(const OpRecord& op, int32_t in, std::span<const Fiel
   Infer infer(*this, g.nodes.back(), unsound);
   op.infer(infer);
   if (infer.failed()) {
+    const Value* rows = infer.rows();
     for (size_t p = 0; p < op.results.size(); ++p) {
       g.values[static_cast<size_t>(node.first_result) + p].faulty = true;
+      // An op of a chain keeps the rows of its value.
+      const bool is_matrix = op.results[p].role == Role::value;
+      if (is_matrix && rows != nullptr) {
+        infer.known_rows(static_cast<int>(p), rows->shape[0], rows->groups);
+      }
     }
   }
   return node.first_result;

@@ -5,7 +5,7 @@ namespace cohort::ops {
 namespace {
 
 void infer(ir::Infer& c) {
-  if (!c.knows("in")) return;
+  if (!c.knows("in")) return want_row_vector(c, "scaled_by");
   const ir::Value y = grouped(c, {"scaled_by"});
   // Factors that are not sound may be those that would bring the groups.
   if (y.groups != ir::kNone || c.knows("scaled_by")) c.want_experts("by", y);

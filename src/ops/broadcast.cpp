@@ -36,7 +36,10 @@ void check(ir::Infer& c, std::string_view field, const ir::Value* piped, bool ex
   const bool is_matrix = v->role == Role::tensor || v->role == Role::value;
   if (is_matrix && !c.want_rank(field, 2, "(T, N)")) return;
   if (v->role == Role::group_vec && !c.want_rank(field, 1, "(E)")) return;
-  if (piped == nullptr) return;
+  if (piped == nullptr) {
+    if (is_matrix || v->role == Role::row_vec) want_row_vector(c, field);
+    return;
+  }
   const ir::Value& y = *piped;
   switch (v->role) {
     case Role::tensor:

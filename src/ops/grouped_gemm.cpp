@@ -22,7 +22,7 @@ void want_whole_rounds(ir::Infer& c, const ir::Value& groups, const ir::Value& b
 
 void infer(ir::Infer& c) {
   const bool a_is_matrix = c.want_rank("a", 2, "(T, K)");
-  c.want_rank("gather", 1, "(T)");
+  const bool gather_is_list = c.want_rank("gather", 1, "(T)");
   const ir::Value* a = c.operand("a");
   const ir::Value* b = c.operand("b");
   const ir::Value* groups = c.operand("groups");
@@ -35,8 +35,12 @@ void infer(ir::Infer& c) {
     c.fail("E-GROUPS", "groups", -1, c.describe(c.graph().values[static_cast<size_t>(a->groups)]),
            c.describe(*groups), "the rows of " + c.describe(*a) + " belong to other groups");
   }
-  if (c.failed()) return;
   const ir::Value* gather = c.operand("gather");
+  if (c.has("gather") ? gather_is_list : a_is_matrix) {
+    const int32_t of = groups != nullptr ? c.field("groups").value : ir::kNone;
+    c.known_rows(0, (c.has("gather") ? gather : a)->shape[0], of);
+  }
+  if (c.failed()) return;
   ir::Value y;
   y.shape = {gather != nullptr ? gather->shape[0] : a->shape[0], b->shape[1]};
   y.groups = c.field("groups").value;

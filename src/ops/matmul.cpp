@@ -20,6 +20,7 @@ void infer(ir::Infer& c) {
   }
   check_shifted(c, "a", "a product with groups");
   check_shifted(c, "b", "a product with groups");
+  if (a_is_matrix) c.known_rows(0, a->shape[0], ir::kNone);
   if (c.failed()) return;
   ir::Value y;
   y.shape = {a->shape[0], b->shape[n_major ? 1 : 0]};

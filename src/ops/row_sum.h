@@ -12,7 +12,10 @@ inline ir::Value gradient_rows(const ir::Infer& c) {
 
 /// prob and dprob_add: one number a row each, of the rows that dprob has.
 inline void want_prob(ir::Infer& c) {
-  if (!c.knows("in")) return;
+  if (!c.knows("in")) {
+    want_row_vector(c, "prob");
+    return want_row_vector(c, "dprob_add");
+  }
   const int32_t groups = gradient_rows(c).groups;
   want_row_vector(c, "prob", groups);
   const ir::Value* add = c.operand("dprob_add");

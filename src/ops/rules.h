@@ -61,18 +61,19 @@ inline void want_groups(ir::Infer& infer, std::string_view field, int32_t groups
 }
 
 /// What a matrix operand must be: as many rows as the piped value, of the same groups, and `width`
-/// features. Nothing without a sound piped value.
+/// features. Rows alone where nothing else of the piped value is known.
 inline void want_matrix(ir::Infer& infer, std::string_view field, const ir::Extent& width,
                         std::string_view width_of) {
-  if (infer.operand(field) == nullptr || !infer.knows("in")) return;
-  infer.want_extent(field, 0, infer.in().shape[0], "row count", "the value");
-  infer.want_extent(field, 1, width, "feature count", width_of);
-  want_groups(infer, field, infer.in().groups);
+  const ir::Value* rows = infer.rows();
+  if (infer.operand(field) == nullptr || rows == nullptr) return;
+  infer.want_extent(field, 0, rows->shape[0], "row count", "the value");
+  if (infer.knows("in")) infer.want_extent(field, 1, width, "feature count", width_of);
+  want_groups(infer, field, rows->groups);
 }
 
 /// As many features as the piped value has, too.
 inline void want_like_value(ir::Infer& infer, std::string_view field) {
-  if (infer.knows("in")) want_matrix(infer, field, infer.in().shape[1], "the value");
+  if (infer.rows() != nullptr) want_matrix(infer, field, infer.in().shape[1], "the value");
 }
 
 /// The piped value with the groups of its rows: rows without groups take those of the first of
@@ -90,16 +91,17 @@ inline ir::Value grouped(const ir::Infer& infer, std::initializer_list<std::stri
 }
 
 /// What a row operand must be: one number a row of the piped value. Stored ones have no groups of
-/// their own; a computed one, as dprob, must have `groups`. Nothing without a sound piped value.
+/// their own; a computed one, as dprob, must have `groups`. Nothing when the rows of the piped
+/// value are not known.
 inline void want_row_vector(ir::Infer& infer, std::string_view field, int32_t groups) {
-  if (!infer.knows("in")) return;
-  infer.want_extent(field, 0, infer.in().shape[0], "row count", "the value");
+  if (infer.rows() == nullptr) return;
+  infer.want_extent(field, 0, infer.rows()->shape[0], "row count", "the value");
   want_groups(infer, field, groups);
 }
 
 /// The same for the only row operand: a value without groups takes its groups.
 inline void want_row_vector(ir::Infer& infer, std::string_view field) {
-  if (infer.knows("in")) want_row_vector(infer, field, infer.in().groups);
+  if (infer.rows() != nullptr) want_row_vector(infer, field, infer.rows()->groups);
 }
 
 /// E-CHAIN unless the piped value is a product, or one times alpha and row_scale.

@@ -184,6 +184,19 @@ Status check_environment() noexcept {
   });
 }
 
+int32_t environment_count() noexcept {
+  return static_cast<int32_t>(std::tuple_size_v<decltype(base::Options::variables)>);
+}
+EnvironmentVariable environment_variable(int32_t i) noexcept {
+  if (i < 0 || i >= environment_count()) return {};
+  try {
+    const base::Variable& v = base::options().variables[static_cast<size_t>(i)];
+    return {v.name, v.value};
+  } catch (...) {
+    return {};
+  }
+}
+
 PlanCacheStats plan_cache_stats() noexcept { return plan::cache().stats(); }
 void clear_plan_cache() noexcept { plan::cache().clear(); }
 

@@ -6,6 +6,7 @@
 
 #include "arch/arch.h"
 #include "base/diagnostics.h"
+#include "engine/engine.h"
 #include "plan/access.h"
 #include "plan/bind.h"
 #include "plan/plan_data.h"
@@ -20,6 +21,9 @@ Device Device::sm90() noexcept { return Device(1); }
 Device Device::sm100() noexcept { return Device(2); }
 Device Device::sm103() noexcept { return Device(3); }
 Device Device::sm107() noexcept { return Device(4); }
+
+int32_t Device::count() noexcept { return static_cast<int32_t>(arch::models().size()); }
+Device Device::at(int32_t i) noexcept { return Device(i); }
 
 Result<Device> Device::find(std::string_view name) noexcept {
   return base::guarded("looking a device up", [&]() -> Result<Device> {
@@ -58,6 +62,13 @@ std::string_view Device::name() const noexcept {
 }
 std::string_view Device::description() const noexcept {
   return arch::models()[static_cast<size_t>(model_)].description;
+}
+
+int32_t engine_count() noexcept { return static_cast<int32_t>(engine::all_engines().size()); }
+EngineInfo engine_info(int32_t i) noexcept {
+  if (i < 0 || i >= engine_count()) return {};
+  const engine::Engine& e = *engine::all_engines()[static_cast<size_t>(i)];
+  return {e.name(), e.runs()};
 }
 
 Plan::Plan(const plan::PlanData* data) noexcept : data_(data) {}

@@ -30,7 +30,7 @@ Need set_unless(bool is_default) { return is_default ? Need::none : Need::set; }
 Need need(const ir::Value& v, InputKey key) {
   // Every member by its name: with a new one this compiles when somebody has thought of it here.
   const auto& [role, dtype, shape, scaled, major, form, row_alignment, strides, alignment, groups,
-               experts, accumulator, node, port, input, faulty, absent, uses] = v;
+               experts, accumulator, node, port, input, faulty, rows_known, absent, uses] = v;
   switch (key) {
     case InputKey::shape:
     case InputKey::dtype:

@@ -39,6 +39,8 @@ TEST_F(Failures, Usage) {
     fails("run " + g + " --random 1" + empty, 2, "wanted a name, got an empty one");
   }
   fails("run " + g + " --random 1 --size M=2 --outputs -", 2, "do not go to standard output");
+  fails("run " + g + " --inputs -", 2, "--inputs: wanted a file, got -: tensors are not read");
+  fails("run " + g + " --random 1 --compare reference --results -", 2, "--results: wanted a file");
   EXPECT_FALSE(std::filesystem::exists("-"));
 }
 
@@ -169,6 +171,29 @@ TEST_F(Failures, TensorFiles) {
       2, "E-");
 }
 
+TEST_F(Failures, OutputsOverWhatIsRead) {
+  const std::string g = sample("matmul_relu");
+  const std::string text = read_file(g);
+  const std::string run = "run " + g + " --size M=2 --random 1";
+  fails(run + " --outputs " + g, 2, "--outputs: wanted another file");
+  std::filesystem::create_symlink(g, path("link"));
+  fails(run + " --outputs " + path("link"), 2, "which is read");
+  EXPECT_EQ(read_file(g), text);
+  const std::string y = path("y");
+  EXPECT_EQ(cohort(run + " --outputs " + y).exit, 0);
+  EXPECT_EQ(cohort(run + " --outputs " + y).exit, 0) << "old outputs may be replaced";
+  fails(run + " --compare reference --results " + y + " --outputs " + y, 2, "which is read");
+}
+
+TEST_F(Failures, TensorsFromAPipe) {
+  const std::string g = sample("matmul_relu");
+  const Said s = shell("cat " + g + " | " + COHORT_COMMAND + " run " + g + " --inputs /dev/stdin");
+  EXPECT_EQ(s.exit, 2);
+  EXPECT_NE(s.err.find("E-FILE /dev/stdin: cannot read: wanted a regular file, got a pipe"),
+            std::string::npos)
+      << s.err;
+}
+
 TEST_F(Failures, EveryTensorThatDoesNotFit) {
   const std::string g = sample("matmul_relu");
   // a says M = 2; b has a wrong extent; c is nobody's.
@@ -205,6 +230,27 @@ TEST_F(Failures, ReproIsPasteable) {
   EXPECT_EQ(again.err, s.err);
 }
 
+// A line that names "-" says which text was fed, so that the right one can be fed again.
+TEST_F(Failures, ReproTellsWhatStandardInputWas) {
+  const std::string file = write("wrong.json", "{\"cohort\": 1}");
+  const Said s = cohort("check - <" + file);
+  EXPECT_EQ(s.exit, 1);
+  const std::string sum = shell("cksum <" + file).out;  // "NUMBER BYTES"
+  const std::string wanted = "\nREPRO: cohort check - # standard input: 13 bytes, cksum " +
+                             sum.substr(0, sum.find(' ')) + "\n";
+  EXPECT_NE(s.err.find(wanted), std::string::npos) << s.err;
+  // The line itself is one that a shell takes.
+  const size_t at = s.err.find(" check -");
+  const std::string line = s.err.substr(at, s.err.size() - at - 1);
+  write("line", std::string(COHORT_COMMAND) + line);
+  const Said again = shell("bash " + path("line") + " <" + file);
+  EXPECT_EQ(again.exit, 1);
+  EXPECT_EQ(again.err, s.err);
+  // Nothing was read of it before a usage error, and a path says enough.
+  EXPECT_EQ(cohort("show - --format png <" + file).err.find('#'), std::string::npos);
+  EXPECT_EQ(cohort("check " + file).err.find('#'), std::string::npos);
+}
+
 // What is set decides about a failure as the arguments do.
 TEST_F(Failures, ReproRepeatsVariables) {
   const std::string line = std::string(COHORT_COMMAND) + " plan " + sample("matmul_relu");
@@ -213,6 +259,8 @@ TEST_F(Failures, ReproRepeatsVariables) {
   const std::string repro = s.err.substr(s.err.rfind("REPRO: ") + 7);
   EXPECT_NE(repro.find("COHORT_THREADS='2 3' cohort plan "), std::string::npos) << repro;
   EXPECT_EQ(repro.find("COHORT_ISA"), std::string::npos) << "an empty one counts as none";
+  const Said other = shell("COHORT_NOBODY=1 " + line + " --arch sm42");
+  EXPECT_EQ(other.err.find("COHORT_NOBODY"), std::string::npos) << "nothing reads it";
 }
 
 }  // namespace

@@ -1,17 +1,17 @@
 // EXPECT BAD1: cohort::RowVec
-// EXPECT BAD2: Required<cohort::DType>
-// EXPECT BAD3: Required<cohort::Format>
-// EXPECT BAD4: Required<cohort::UnaryMode>
+// EXPECT BAD2: "Cast::to"
+// EXPECT BAD3: "Quantize::to"
+// EXPECT BAD4: "Unary::mode"
 // EXPECT BAD5: cohort::RowVec
 // EXPECT BAD6: cohort::GroupMat
 // EXPECT BAD7: cohort::Value
-// EXPECT BAD8: Required<cohort::DType>
-// EXPECT BAD9: Required<cohort::Format>
+// EXPECT BAD8: "Cast::to"
+// EXPECT BAD9: "Quantize::to"
 // EXPECT BAD10: cohort::ScalarArg
 // EXPECT BAD11: cohort::RowVec
 // EXPECT BAD12: cohort::RowVec
 // EXPECT BAD13: cohort::RowVec
-// EXPECT g++ BAD14: Required<cohort::Format>
+// EXPECT g++ BAD14: "Quantize::to"
 // EXPECT clang++ BAD14: field 'axes'
 // EXPECT BAD15: Scalar>
 // EXPECT BAD16: cohort::Arg
@@ -19,6 +19,11 @@
 // EXPECT BAD18: cohort::MatrixArg
 // EXPECT BAD19: cohort::Arg
 // EXPECT BAD20: cohort::Arg
+// EXPECT BAD21: "Glu::packing"
+// EXPECT BAD22: "DGlu::act"
+// EXPECT BAD23: "Binary::mode"
+// EXPECT BAD24: "Compare::mode"
+// EXPECT BAD25: "Glu::act"
 #include <cohort/cohort.h>
 
 using namespace cohort;
@@ -80,6 +85,16 @@ void use(Value v, Weights w, RowVec gate, GroupVec alphas, GroupMat bias, Scalar
   auto y = v.then(Select{.if_true = scaled, .if_false = 0.0});
 #elif defined(BAD20)  // weights as an operand that broadcasts
   auto y = v.then(Binary{.mode = BinaryMode::mul, .by = w});
+#elif defined(BAD21)  // forgotten Glu::packing
+  auto y = v.then(Glu{.act = GluAct::swiglu});
+#elif defined(BAD22)  // forgotten DGlu::act
+  auto y = v.then(DGlu{.c = v, .packing = Packing::split});
+#elif defined(BAD23)  // forgotten Binary::mode
+  auto y = v.then(Binary{.by = 1.0});
+#elif defined(BAD24)  // forgotten Compare::mode
+  auto y = v.then(Compare{.by = 1.0});
+#elif defined(BAD25)  // forgotten Glu::act
+  auto y = v.then(Glu{.packing = Packing::split});
 #else
   auto y = v.then(Alpha{.by = alphas}).then(RowScale{.by = gate}).then(Bias{.by = bias});
   auto z = y.then(Cast{.to = DType::bf16, .scale = norm});

@@ -76,6 +76,30 @@ TEST(EveryMistake, OfAttributesBehindAProductThatIsWrong) {
             k + "; E-ATTRIBUTE /nodes/3/element");
 }
 
+// What is wrong with a product or an op says nothing of how many rows there are.
+TEST(EveryMistake, OfRowsBehindAProductThatIsWrong) {
+  const std::string k = "E-SHAPE /nodes/0/b";
+  const std::pair<std::string, std::string> short_gate{
+      R"({"name":"prob","role":"row_vec","shape":["T"])",
+      R"({"name":"prob","role":"row_vec","shape":[63])"};
+  const std::pair<std::string, std::string> bad_clamp{R"("clamp":null)", R"("clamp":-1)"};
+  EXPECT_EQ(mistakes({kWrongK, short_gate}), k + "; E-SHAPE /nodes/2/by");
+  EXPECT_EQ(mistakes({kWrongK, bad_clamp, short_gate}),
+            k + "; E-ATTRIBUTE /nodes/1/clamp; E-SHAPE /nodes/2/by");
+  EXPECT_EQ(mistakes({bad_clamp, short_gate}), "E-ATTRIBUTE /nodes/1/clamp; E-SHAPE /nodes/2/by");
+  // Features follow from the operand that is wrong, perhaps: nothing is said of them.
+  const std::pair<std::string, std::string> add{
+      R"({"op":"row_gate","in":"%1","by":"prob"})",
+      R"({"op":"bias","in":"%1","by":"prob","scaled_by":null})"};
+  const std::pair<std::string, std::string> narrow{
+      R"({"name":"prob","role":"row_vec","shape":["T"])",
+      R"({"name":"prob","role":"group_mat","shape":[2,8])"};
+  EXPECT_EQ(mistakes({kWrongK, add, narrow}), k);
+  EXPECT_EQ(mistakes({add, narrow}), "E-SHAPE /nodes/2/by");
+  // Rows of an operand that is not known are not known either.
+  EXPECT_EQ(mistakes({{R"("a":"x")", R"("a":"ends")"}, short_gate}), "E-ROLE /nodes/0/a");
+}
+
 TEST(EveryMistake, OfOneNode) {
   const std::string k = "E-SHAPE /nodes/0/b";
   // An operand of a wrong role says nothing of the others.

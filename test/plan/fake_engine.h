@@ -92,6 +92,7 @@ class FakeEngine : public engine::Engine {
       : name_(std::move(name)), seconds_(seconds) {}
 
   std::string_view name() const override { return name_; }
+  std::string_view runs() const override { return "nowhere"; }
   void supports(const engine::Request& request, engine::Claim& claim) const override {
     if (answer) return answer(request, claim);
     consume_everything(request, claim);

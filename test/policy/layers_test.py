@@ -57,7 +57,7 @@ NOT_PUBLIC = {"memory", "functional", "tuple", "variant", "optional", "algorithm
 ALL_BUT_CLI = re.compile(r"^(src/(?!cli/)|include/)")
 # (what, where it is forbidden, pattern on stripped text, files where it is allowed)
 WORDS = [
-    ("getenv", re.compile(r"^(src|include)/"), re.compile(r"\b(secure_)?getenv\b"),
+    ("getenv", re.compile(r"^(src|include)/"), re.compile(r"\b((secure_)?getenv|environ)\b"),
      re.compile(r"^src/base/options[^/]*$")),
     ("printing", ALL_BUT_CLI,
      re.compile(r"\b(printf|fprintf|vprintf|vfprintf|puts|putchar|perror|cout|cerr|clog)\b"),
@@ -162,6 +162,7 @@ PLANTED = [
     ("include/cohort/a.h", "#include <nlohmann/json.hpp>"),
     ("src/plan/a.cpp", 'void f() { std::getenv("X"); }'),
     ("src/cli/a.cpp", 'void f() { getenv("X"); }'),
+    ("src/cli/a.cpp", "char** f() { return environ; }"),
     ("src/ir/a.cpp", 'void f() { std::printf("x"); }'),
     ("src/ir/a.cpp", "void f() { std::abort(); }"),
     ("src/ir/a.cpp", "#include <iostream>"),

@@ -28,8 +28,8 @@ class COHORT_API Recorder {
   template <class E>
   requires std::is_enum_v<E>
   void put(E value) noexcept { put_choice(static_cast<int>(value)); }
-  template <class T>
-  void put(const Required<T>& value) noexcept {
+  template <class T, FieldName Name>
+  void put(const Required<T, Name>& value) noexcept {
     put(*value);
   }
   template <class T>

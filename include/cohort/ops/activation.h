@@ -70,8 +70,8 @@ struct DReluSquared {
 /// situ: y = (gate_bound * tanh(G / gate_bound) * sigmoid(G)) * (up_bound * tanh(U / up_bound)).
 /// A RowGate after it multiplies by the routing probability.
 struct Glu {
-  Required<GluAct> act;                       ///< Which activation.
-  Required<Packing> packing;                  ///< Of the weight whose product x is.
+  Required<GluAct, "Glu::act"> act;           ///< Which activation.
+  Required<Packing, "Glu::packing"> packing;  ///< Of the weight whose product x is.
   Maybe<float> alpha{};                       ///< Default: 1 (swiglu), 1.702 (geglu).
   Maybe<float> beta{};                        ///< Default: 0 (swiglu), 1 (geglu).
   Maybe<float> limit{};                       ///< > 0; default: infinity (swiglu), 7 (geglu).
@@ -122,8 +122,8 @@ struct DGated : Value {
 /// s * G * (U + beta) * p.
 struct DGlu {
   Value c;                                      ///< (T, 2 N): gate and up before any clamp.
-  Required<GluAct> act;                         ///< As in the forward op.
-  Required<Packing> packing;                    ///< As in the forward op.
+  Required<GluAct, "DGlu::act"> act;            ///< As in the forward op.
+  Required<Packing, "DGlu::packing"> packing;   ///< As in the forward op.
   Maybe<float> alpha{};                         ///< As in the forward op.
   Maybe<float> beta{};                          ///< As in the forward op.
   Maybe<float> limit{};                         ///< As in the forward op.
@@ -142,8 +142,8 @@ struct DGlu {
   /// The backward of a forward op: the same activation, packing and parameters.
   static DGlu of(const Glu& forward, const Value& c) {
     return {.c = c,
-            .act = forward.act,
-            .packing = forward.packing,
+            .act = *forward.act,
+            .packing = *forward.packing,
             .alpha = forward.alpha,
             .beta = forward.beta,
             .limit = forward.limit,

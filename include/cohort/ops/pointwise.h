@@ -52,7 +52,7 @@ enum class Direction : uint8_t {
 
 /// y = f(x), or y = in * f'(x), element by element.
 struct Unary {
-  Required<UnaryMode> mode;                                   ///< f.
+  Required<UnaryMode, "Unary::mode"> mode;                    ///< f.
   Direction direction = Direction::fwd;                       ///< bwd: relu to softplus only.
   Maybe<MatrixArg> x{};                                       ///< (T, N): bwd only.
   float lower_clip = 0;                                       ///< Of relu.
@@ -87,7 +87,7 @@ enum class BinaryMode : uint8_t {
 
 /// y = f(in, by), element by element; f(by, in) when `swapped`.
 struct Binary {
-  Required<BinaryMode> mode;                     ///< f.
+  Required<BinaryMode, "Binary::mode"> mode;     ///< f.
   Arg by;                                        ///< A number, or what broadcasts to (T, N).
   bool swapped = false;                          ///< `by` comes first.
   using Out = Value;                             ///< (T, N).
@@ -110,7 +110,7 @@ enum class CompareMode : uint8_t {
 
 /// y = 1 where in and by stand in a relation, otherwise 0.
 struct Compare {
-  Required<CompareMode> mode;                     ///< The relation.
+  Required<CompareMode, "Compare::mode"> mode;    ///< The relation.
   Arg by;                                         ///< A number, or what broadcasts to (T, N).
   using Out = Value;                              ///< (T, N).
   static constexpr const char* name = "compare";  ///< In JSON and docs.
@@ -136,9 +136,9 @@ struct Add {
 
 /// y = x rounded to a type: nearest even; fp8 saturates, f16 and bf16 overflow to infinity.
 struct Cast {
-  Required<DType> to;     ///< f32, f16, bf16, e4m3 or e5m2.
-  Maybe<Scalar> scale{};  ///< y = round(round_f32(x * scale)): fp8 with a given scale.
-  using Out = Value;      ///< (T, N), of type `to`.
+  Required<DType, "Cast::to"> to;  ///< f32, f16, bf16, e4m3 or e5m2.
+  Maybe<Scalar> scale{};           ///< y = round(round_f32(x * scale)): fp8 with a given scale.
+  using Out = Value;               ///< (T, N), of type `to`.
   static constexpr const char* name = "cast";  ///< In JSON and docs.
   COHORT_FIELDS(field("to", &Cast::to), field("scale", &Cast::scale))
 };

@@ -12,11 +12,11 @@ namespace cohort {
 /// Quantises in blocks; numerics.h defines every bit. Ends a chain. E-ATTRIBUTE for a value other
 /// than the default where the format, the axes or the rounding read none.
 struct Quantize {
-  Required<Format> to;     ///< Element, scale and block.
-  Axes axes = Axes::row;   ///< Blocks along features, along tokens, or both.
-  Maybe<DType> element{};  ///< e5m2 in place of e4m3, for the fp8_* formats.
-  ScalarArg norm = 1.0;    ///< Read back, an element means code * scale / norm.
-  Maybe<float> qmax{};     ///< Default: the largest of the type. Not for floor and even.
+  Required<Format, "Quantize::to"> to;  ///< Element, scale and block.
+  Axes axes = Axes::row;                ///< Blocks along features, along tokens, or both.
+  Maybe<DType> element{};               ///< e5m2 in place of e4m3, for the fp8_* formats.
+  ScalarArg norm = 1.0;                 ///< Read back, an element means code * scale / norm.
+  Maybe<float> qmax{};  ///< Default: the largest of the type. Not for floor and even.
   ScaleRounding scale_rounding = ScaleRounding::up;  ///< Of UE8M0 scales.
   Reciprocal reciprocal = Reciprocal::exact;         ///< Of norm / scale; approx for E4M3 scales.
   Rounding rounding = Rounding::nearest_even;        ///< Of elements.

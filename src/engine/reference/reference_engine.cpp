@@ -139,6 +139,7 @@ class ReferenceExecutable : public Executable {
 class ReferenceEngine : public Engine {
  public:
   std::string_view name() const override { return "reference"; }
+  std::string_view runs() const override { return "on the CPU, for every device model"; }
 
   void supports(const Request& request, Claim& claim) const override {
     for (const ir::Node& n : request.graph.nodes) {
