@@ -85,7 +85,9 @@ class Application {
       const int exit = app_.exit(e, out, err) == 0 ? kOk : kUsage;
       const bool is_unknown = argc > 1 && argv[1][0] != '-' && app_.get_subcommands().empty();
       if (exit != kOk && is_unknown) throw usage(unknown_command(argv[1]));
-      if (exit != kOk) throw usage(err.str());
+      // The first line says what is wrong, the other one where help is.
+      const std::string text = err.str();
+      if (exit != kOk) throw usage(text.substr(0, text.find('\n')), "--help says what there is");
       print(out.str());
       return exit;
     }
@@ -95,9 +97,10 @@ class Application {
   const Common& common() const { return common_; }
 
  private:
-  static Stop usage(std::string message) {
-    message.erase(message.find_last_not_of('\n') + 1);
-    return {kUsage, {{"E-USAGE", "", std::move(message)}}};
+  static Stop usage(std::string message, std::string hint = {}) {
+    return {
+        kUsage,
+        {{.code = "E-USAGE", .op = "", .message = std::move(message), .hint = std::move(hint)}}};
   }
   std::string unknown_command(const std::string& given) const {
     std::string text = "no command '" + given + "'; there are";

@@ -118,6 +118,7 @@ struct Node {
   int32_t in = kNone;            ///< The piped value of an epilogue.
   int32_t first_field = 0;       ///< Into Graph::fields, op->fields.size() of them.
   int32_t first_result = kNone;  ///< Into Graph::values, op->results.size() of them.
+  uint32_t usual = 0;            ///< Bit i: field i says what it would without having been given.
   Where where{nullptr, 0};
 };
 

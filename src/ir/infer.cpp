@@ -141,6 +141,11 @@ void Infer::keep(std::string_view field_name, const FieldValue& value) {
   recording_.graph().fields[static_cast<size_t>(node_.first_field) + index] = value;
 }
 
+void Infer::is_usual(std::string_view field_name) {
+  Node& node = recording_.graph().nodes[static_cast<size_t>(&node_ - graph().nodes.data())];
+  node.usual |= uint32_t{1} << static_cast<unsigned>(node_.op->field_index(field_name));
+}
+
 void Infer::keep_nothing_for(std::string_view field_name, float usual) {
   // By bits: -0 is another number.
   const bool is_usual = has(field_name) && std::bit_cast<uint32_t>(field(field_name).real) ==

@@ -91,6 +91,8 @@ class Infer {
   void keep_nothing_for(std::string_view field_name, E usual) {
     if (has(field_name) && choice<E>(field_name) == usual) keep(field_name, {});
   }
+  /// What stands in a field is what it would be, had it not been given.
+  void is_usual(std::string_view field);
   /// Marks result `port` as one that the attributes did not ask for.
   void absent(int port);
   /// An extent as text: "T" or "4096".

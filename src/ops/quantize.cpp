@@ -162,12 +162,12 @@ void keep_one_spelling(ir::Infer& c, Format to, DType element, Axes axes) {
   c.keep_nothing_for("row_layout", ir::default_layout(to, Axes::row));
   c.keep_nothing_for("qmax", numerics::default_qmax(element));
   // Two e2m1 of a column block share a byte, so they stand along tokens.
-  const bool is_packed = element == DType::e2m1 && axes != Axes::row;
-  if (is_packed && c.choice<ColStorage>("col_storage") == ColStorage::as_rows) {
-    ir::FieldValue stored = c.field("col_storage");
-    stored.integer = static_cast<int64_t>(ColStorage::transposed);
-    c.keep("col_storage", stored);
-  }
+  const auto storage = c.choice<ColStorage>("col_storage");
+  if (element != DType::e2m1 || axes == Axes::row || storage == ColStorage::ragged) return;
+  ir::FieldValue stored = c.field("col_storage");
+  stored.integer = static_cast<int64_t>(ColStorage::transposed);
+  c.keep("col_storage", stored);
+  c.is_usual("col_storage");
 }
 
 ir::Value result_type(ir::Infer& c, Format to, DType element, Axes axis) {

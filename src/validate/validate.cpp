@@ -293,6 +293,7 @@ class Checker {
       const ir::FieldRecord& field = n.op->fields[f];
       if (field.is_required && field.must_give) continue;
       if (g_.fields[static_cast<size_t>(n.first_field) + f] == field.initial) continue;
+      if ((n.usual >> f & 1) != 0) continue;
       const std::vector<size_t> readers = readers_of(*n.op, field.name);
       const auto used = [&](size_t p) { return result(p).uses > 0; };
       if (std::any_of(readers.begin(), readers.end(), used)) continue;

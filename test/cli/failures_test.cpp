@@ -23,7 +23,7 @@ std::string tensors(const std::string& header, size_t bytes) {
 TEST_F(Failures, Usage) {
   fails("", 2, "subcommand");
   fails("nothing", 2, "nothing");
-  fails("check", 2, "G");
+  fails("check", 2, "E-USAGE: G is required; --help says what there is\n");
   fails("check --wrong x", 2, "wrong");
   fails("show --format png x", 2, "png");
   fails("sample no_such_graph", 2, "no_such_graph");
@@ -102,6 +102,8 @@ TEST_F(Failures, UsageAsJson) {
     EXPECT_EQ(j["kind"], "usage") << line;
     ASSERT_EQ(j["total"], 1) << line;
     EXPECT_EQ(j["findings"][0]["code"], "E-USAGE") << line;
+    const std::string message = j["findings"][0]["message"];
+    EXPECT_EQ(message.find('\n'), std::string::npos) << "a finding is one line: " << message;
   }
   const Json size = findings_of(cohort("run --json --random 1 --size M " + sample("matmul_relu")));
   EXPECT_EQ(size["findings"][0]["got"], "M");

@@ -56,6 +56,13 @@ TEST(Spellings, PackedColumnsStandTransposed) {
     text.replace(text.find("transposed"), 10, "as_rows");
     EXPECT_EQ(parse_json(text)->json(), with(usual).json());
   }
+  // A default that says so is none that nothing reads, not even behind a file.
+  Builder g("row only");
+  const Quantize both{.to = Format::nvfp4, .axes = Axes::both};
+  g.output("y", g.add(Load{.x = g.input("x", {4, 64}, DType::f32)}).then(both).row);
+  const Result<Graph> row_only = std::move(g).finish();
+  ASSERT_TRUE(row_only) << row_only.findings().text();
+  EXPECT_EQ(parse_json(row_only->json())->json(), row_only->json());
   // Without columns there is nothing to say, and columns of 8 bits stand in two ways.
   EXPECT_TRUE(test::has(with(Quantize{.to = Format::nvfp4}).json(), R"("col_storage":"as_rows")"));
   const Quantize fp8{.to = Format::mxfp8_e4m3, .axes = Axes::col};
