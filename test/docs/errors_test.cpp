@@ -20,6 +20,7 @@
 
 #include "base/diagnostics.h"
 #include "cli/command.h"
+#include "ptx/parse.h"
 
 namespace cohort::test {
 namespace {
@@ -267,6 +268,19 @@ Examples of_plans() {
   return all;
 }
 
+// A kernel with this statement on its line 12.
+std::string ptx_says(const std::string& statement) {
+  const std::string text =
+      ".version 9.0\n.target sm_100a\n.address_size 64\n"
+      ".entry k() { .reg .b32 %r<10>;\n\n\n\n\n\n\n\n" +
+      statement + "\nret;\n}\n";
+  return text_of(ptx::parse(text, {.name = "kernel.ptx"}).findings());
+}
+
+Examples of_ptx() {
+  return {{"E-PTX", ptx_says("add.s32 %r1, %r2, 3")}, {"E-SYMBOL", ptx_says("mov.b32 %r1, %r10;")}};
+}
+
 // What the guard at the library's border makes of an exception.
 template <class E>
 std::string guarded(const E& exception, const char* doing) {
@@ -317,7 +331,8 @@ class ErrorExamples : public Command {
 
 TEST_F(ErrorExamples, AreWhatIsPrinted) {
   Examples printed{{"E-MISSING", scattered_without_rows()}};
-  for (const Examples& some : {of_graphs(), of_texts(), of_plans(), of_files_and_the_machine()}) {
+  for (const Examples& some :
+       {of_graphs(), of_texts(), of_plans(), of_ptx(), of_files_and_the_machine()}) {
     printed.insert(some.begin(), some.end());
   }
   const Examples examples = on_page();
