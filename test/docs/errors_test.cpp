@@ -20,6 +20,8 @@
 
 #include "base/diagnostics.h"
 #include "cli/command.h"
+#include "emu/decode.h"
+#include "emu/run.h"
 #include "ptx/parse.h"
 
 namespace cohort::test {
@@ -277,8 +279,26 @@ std::string ptx_says(const std::string& statement) {
   return text_of(ptx::parse(text, {.name = "kernel.ptx"}).findings());
 }
 
+// Clusters of four CTAs in a grid of ten.
+std::string launch_says() {
+  const Result<ptx::Module> module =
+      ptx::parse(".version 9.0\n.target sm_100a\n.address_size 64\n.entry vector_add() { ret; }\n",
+                 {.name = "t"});
+  EXPECT_TRUE(module) << text_of(module.findings());
+  const auto kernel = emu::decode(*module, "vector_add", {});
+  EXPECT_TRUE(kernel) << text_of(kernel.findings());
+  emu::RunInput in;
+  in.launches.emplace_back();
+  in.launches[0].kernel = *kernel;
+  in.launches[0].grid.x = 10;
+  in.launches[0].cluster.x = 4;
+  return text_of(emu::run(std::move(in)).findings());
+}
+
 Examples of_ptx() {
-  return {{"E-PTX", ptx_says("add.s32 %r1, %r2, 3")}, {"E-SYMBOL", ptx_says("mov.b32 %r1, %r10;")}};
+  return {{"E-LAUNCH", launch_says()},
+          {"E-PTX", ptx_says("add.s32 %r1, %r2, 3")},
+          {"E-SYMBOL", ptx_says("mov.b32 %r1, %r10;")}};
 }
 
 // What the guard at the library's border makes of an exception.
