@@ -31,6 +31,8 @@ class CutSum {
   CutSum(int largest, const DotRule& rule) : unit_(largest - rule.kept_bits), rule_(rule) {}
   /// Adds +-significand * 2^exponent.
   void add(bool negative, uint64_t significand, int exponent);
+  /// Adds units of the last place that is kept.
+  void nudge(int units) { sum_ += units; }
   /// The sum as an accumulator.
   [[nodiscard]] uint32_t bits() const;
 

@@ -23,7 +23,7 @@ Exact decode_accumulator(Accumulator type, uint32_t bits, int scale) {
 }
 
 uint32_t fused_dot(std::span<const Exact> a, std::span<const Exact> b, const Exact& c,
-                   const DotRule& rule, BlockScale scale) {
+                   const DotRule& rule, BlockScale scale, int nudge) {
   Special special;
   special.add(c);
   special.nan = special.nan || scale.not_a_number;
@@ -44,6 +44,7 @@ uint32_t fused_dot(std::span<const Exact> a, std::span<const Exact> b, const Exa
         a[k].negative != b[k].negative, product,
         product_exponent(a[k], b[k]) + scale.exponent - a[k].fraction_bits - b[k].fraction_bits);
   }
+  sum.nudge(nudge);
   return sum.bits();
 }
 

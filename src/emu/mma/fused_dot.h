@@ -46,8 +46,10 @@ struct BlockScale {
 /// 0x7FFF; a sum of nothing but zeros is +0. `a` and `b` have one size, at most 1024.
 [[nodiscard]] uint32_t fused_dot(std::span<const Exact> a, std::span<const Exact> b, uint32_t c,
                                  const DotRule& rule, BlockScale scale = {});
+/// `nudge` units of the last place that is kept are added before the sum is rounded: what another
+/// order or another model might give (sum_check.h). A sum of zeros stays one.
 [[nodiscard]] uint32_t fused_dot(std::span<const Exact> a, std::span<const Exact> b, const Exact& c,
-                                 const DotRule& rule, BlockScale scale = {});
+                                 const DotRule& rule, BlockScale scale = {}, int nudge = 0);
 
 /// What ptxas makes of mma.sync m16n8k32 with fp8 operands for sm_90: elements become f16, k with k
 /// % 4 < 2 are added first, then the others to them, at last C by an ordinary addition.
