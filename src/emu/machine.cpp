@@ -115,7 +115,7 @@ void Machine::report(const Warp& warp, const Insn& insn, uint32_t lanes, FaultCo
   report(f);
 }
 
-void Machine::report(const Fault& fault) {
+void Machine::report(const Fault& fault) const {
   if (faults != nullptr) faults->fault(fault);
 }
 

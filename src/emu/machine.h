@@ -241,7 +241,7 @@ class Machine {
   /// The lane that elect.sync chooses of a mask.
   uint32_t leader(uint32_t lanes);
   void report(const Warp& warp, const Insn& insn, uint32_t lanes, FaultCode code);
-  void report(const Fault& fault);
+  void report(const Fault& fault) const;
 
  private:
   uint32_t next_sync_ = 0;

@@ -126,7 +126,7 @@ uint64_t updated(Op op, Ty t, uint64_t a, uint64_t b, uint64_t c, bool flush) {
 uint64_t lane_of(const Warp& w, uint32_t o, uint32_t bytes, int l) {
   uint64_t v = 0;
   if (bytes == 8) {
-    std::memcpy(&v, w.word(o) + 2 * l, 8);
+    std::memcpy(&v, w.word(o) + ptrdiff_t{2} * l, 8);
     return v;
   }
   v = w.word(o)[l];
@@ -139,15 +139,15 @@ void update_lane(Warp& w, const Insn& i, const Reach& t, int l, bool flush) {
   for (uint32_t e = 0; e < i.count; ++e, at += i.bytes) {
     uint64_t old = 0;
     std::memcpy(&old, at, i.bytes);
-    const uint64_t b = lane_of(w, words[2 * e + 1], i.bytes, l);
+    const uint64_t b = lane_of(w, words[size_t{2} * e + 1], i.bytes, l);
     const uint64_t c = i.c == kNoOperand ? 0 : lane_of(w, i.c, i.bytes, l);
     const uint64_t now =
         updated(static_cast<Op>(i.mode), static_cast<Ty>(i.target), old, b, c, flush);
     std::memcpy(at, &now, i.bytes);
-    const uint32_t d = words[2 * e];
+    const uint32_t d = words[size_t{2} * e];
     if (d == kNoOperand) continue;
     if (i.bytes == 8) {
-      std::memcpy(w.word(d) + 2 * l, &old, 8);
+      std::memcpy(w.word(d) + ptrdiff_t{2} * l, &old, 8);
     } else {
       w.word(d)[l] = static_cast<uint32_t>(old);
     }
@@ -161,11 +161,11 @@ void update_lane128(Warp& w, const Insn& i, const Reach& t, int l) {
   Bits128 b{};
   Bits128 c{};
   std::memcpy(&old, at, 16);
-  std::memcpy(&b, w.word(words[1]) + 4 * l, 16);
-  if (i.c != kNoOperand) std::memcpy(&c, w.word(i.c) + 4 * l, 16);
+  std::memcpy(&b, w.word(words[1]) + ptrdiff_t{4} * l, 16);
+  if (i.c != kNoOperand) std::memcpy(&c, w.word(i.c) + ptrdiff_t{4} * l, 16);
   const Bits128 now = static_cast<Op>(i.mode) == Op::exchange ? b : old == b ? c : old;
   std::memcpy(at, &now, 16);
-  if (words[0] != kNoOperand) std::memcpy(w.word(words[0]) + 4 * l, &old, 16);
+  if (words[0] != kNoOperand) std::memcpy(w.word(words[0]) + ptrdiff_t{4} * l, &old, 16);
 }
 
 constexpr uint8_t kReduces = 8;  // of flags: red, which never acquires

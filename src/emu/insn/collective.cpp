@@ -88,7 +88,7 @@ void make_elect(Build& b) {
 template <class T>
 T value_at(const Warp& w, uint32_t o, int l) {
   T v{};
-  std::memcpy(&v, w.word(o) + static_cast<int>(sizeof(T) / 4) * l, sizeof(T));
+  std::memcpy(&v, w.word(o) + static_cast<ptrdiff_t>(sizeof(T) / 4) * l, sizeof(T));
   return v;
 }
 

@@ -69,7 +69,7 @@ Next directed(Warp& w, const Insn& i, uint32_t lanes) {
     const float x = opaque(begin(i, get<float>(w.word(o[0]), l)));
     const float y = opaque(begin(i, get<float>(w.word(o[1]), l)));
     const float z = opaque(begin(i, get<float>(w.word(o[2]), l)));
-    float r;
+    float r = 0;
     if constexpr (kCount == 3) {
 #ifdef __FMA__
       r = opaque(fused(x, y, z));
@@ -297,7 +297,7 @@ Next pairs(Warp& w, const Insn& i, uint32_t lanes) {
     const int l = std::countr_zero(left);
     float s[3][2] = {};
     const uint32_t o[3] = {i.a, i.b, i.c};
-    for (int k = 0; k < kCount; ++k) __builtin_memcpy(s[k], w.word(o[k]) + 2 * l, 8);
+    for (int k = 0; k < kCount; ++k) __builtin_memcpy(s[k], w.word(o[k]) + ptrdiff_t{2} * l, 8);
     float r[2];
     for (int h = 0; h < 2; ++h) {
       const float x = opaque(begin(i, s[0][h]));
@@ -310,7 +310,7 @@ Next pairs(Warp& w, const Insn& i, uint32_t lanes) {
       }
       r[h] = finish(i, r[h]);
     }
-    __builtin_memcpy(w.word(i.d) + 2 * l, r, 8);
+    __builtin_memcpy(w.word(i.d) + ptrdiff_t{2} * l, r, 8);
   }
   return Next::go;
 }

@@ -66,7 +66,7 @@ struct Extreme {
     }
     const float a = H::value(x);
     const float b = H::value(y);
-    uint16_t r;
+    uint16_t r = 0;
     if (a != a || b != b) {
       if ((i.flags & kNanWins) != 0 || (a != a && b != b)) return kNan;
       r = a != a ? y : x;

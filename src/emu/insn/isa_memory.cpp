@@ -2,6 +2,8 @@
 //
 // Insn: a, imm, flags, window: the address. count and list: registers of the elements; bytes: of
 // one element. mode: bytes of a register. scope, order.
+#include <type_traits>
+
 #include "emu/insn/access.h"
 #include "emu/insn/memory.h"
 #include "emu/insn/record.h"
@@ -10,7 +12,19 @@ namespace cohort::emu::COHORT_ISA {
 
 namespace {
 
-// An element of kBytes in memory, in a register of type R; S sign-extends it.
+// What a register of type R holds of an element: signed types extend their sign.
+template <class M, class R>
+R widened(M m) {
+  if constexpr (std::is_same_v<M, R>) {
+    return m;
+  } else if constexpr (std::is_signed_v<M>) {
+    return static_cast<R>(int64_t{m});
+  } else {
+    return static_cast<R>(m);
+  }
+}
+
+// An element of type M in memory, in a register of type R.
 template <class M, class R>
 void load_element(const Reach& t, uint32_t lanes, uint64_t at, uint32_t* d) {
   const uint8_t* host = t.region.host + at;
@@ -18,7 +32,7 @@ void load_element(const Reach& t, uint32_t lanes, uint64_t at, uint32_t* d) {
     for (int l = 0; l < 32; ++l) {
       M m{};
       __builtin_memcpy(&m, host + t.offset[l], sizeof m);
-      const R r = static_cast<R>(m);
+      const R r = widened<M, R>(m);
       __builtin_memcpy(reinterpret_cast<uint8_t*>(d) + sizeof(R) * static_cast<size_t>(l), &r,
                        sizeof r);
     }
@@ -28,7 +42,7 @@ void load_element(const Reach& t, uint32_t lanes, uint64_t at, uint32_t* d) {
     const int l = std::countr_zero(left);
     M m{};
     __builtin_memcpy(&m, host + t.offset[l], sizeof m);
-    const R r = static_cast<R>(m);
+    const R r = widened<M, R>(m);
     __builtin_memcpy(reinterpret_cast<uint8_t*>(d) + sizeof(R) * static_cast<size_t>(l), &r,
                      sizeof r);
   }

@@ -24,7 +24,7 @@ Next pack(Warp& w, const Insn& i, uint32_t lanes) {
     W whole;
     __builtin_memcpy(&whole, parts, sizeof whole);
     if constexpr (sizeof(W) == 16) {
-      __builtin_memcpy(d + 4 * l, &whole, 16);
+      __builtin_memcpy(d + ptrdiff_t{4} * l, &whole, 16);
     } else {
       put<W>(d, l, whole);
     }
@@ -41,7 +41,7 @@ Next unpack(Warp& w, const Insn& i, uint32_t lanes) {
     const int l = std::countr_zero(left);
     P parts[kParts];
     if constexpr (sizeof(W) == 16) {
-      __builtin_memcpy(parts, a + 4 * l, 16);
+      __builtin_memcpy(parts, a + ptrdiff_t{4} * l, 16);
     } else {
       const W whole = get<W>(a, l);
       __builtin_memcpy(parts, &whole, sizeof whole);
@@ -101,7 +101,7 @@ void copy(Build& b) {
 Next copy128(Warp& w, const Insn& i, uint32_t lanes) {
   for (uint32_t left = lanes; left != 0; left &= left - 1) {
     const int l = std::countr_zero(left);
-    __builtin_memcpy(w.word(i.d) + 4 * l, w.word(i.a) + 4 * l, 16);
+    __builtin_memcpy(w.word(i.d) + ptrdiff_t{4} * l, w.word(i.a) + ptrdiff_t{4} * l, 16);
   }
   return Next::go;
 }

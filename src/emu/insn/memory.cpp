@@ -50,6 +50,7 @@ AccessForm access_form(Build& b, int address, int value) {
   for (int j = 0; j < count; ++j) form.width = std::max(form.width, b.part_width(value, j));
   if (form.width == 0) form.width = std::max(form.bytes, 4u);
   std::vector<uint32_t> words;
+  words.reserve(static_cast<size_t>(count));
   const bool is_load = value < address;
   // A register may be wider than the type; a constant has as many bytes as the registers.
   const Ty held = form.width == 8 ? (type == Ty::f64 ? Ty::f64 : Ty::b64) : type;
