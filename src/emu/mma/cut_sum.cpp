@@ -71,6 +71,8 @@ uint32_t Special::bits(Accumulator type) const {
 }
 
 void CutSum::add(bool negative, uint64_t significand, int exponent) {
+  // The exponent of a zero says nothing; that of any other is no larger than the largest.
+  if (significand == 0) return;
   constexpr int kBits = 64;
   const int shift = exponent - unit_;
   Wide x = 0;
