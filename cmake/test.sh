@@ -3,8 +3,9 @@
 # Needs Debian 12, as root or with sudo; installs what is missing; can be run again.
 #
 # usage: test.sh [STAGE...]      only these stages; without any, these, in this order:
-#   format dev asan
-# dev is g++, asan clang. There are also clang, tsan and tidy: docs/known_gaps.md.
+#   format dev asan tidy
+# dev is g++, asan clang. There are also the stages clang, which is that compiler without
+# sanitizers, and tsan: docs/known_gaps.md says how far that was run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . cmake/packages.sh
@@ -106,7 +107,7 @@ stage_tidy() {
 }
 
 stages=("$@")
-if [ ${#stages[@]} -eq 0 ]; then stages=(format dev asan); fi
+if [ ${#stages[@]} -eq 0 ]; then stages=(format dev asan tidy); fi
 
 echo "== Packages"
 need_packages "${CORE_PACKAGES[@]}" "${TEST_PACKAGES[@]}"

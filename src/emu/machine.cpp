@@ -104,7 +104,7 @@ void Machine::wake(Warp& warp, WaitFor what, uint64_t value) {
   ++effects;
 }
 
-void Machine::report(const Warp& warp, const Insn& insn, uint32_t lanes, FaultCode code) {
+void Machine::report(const Warp& warp, const Insn& insn, uint32_t lanes, FaultCode code) const {
   Fault f;
   f.code = code;
   const Who who = warp.who(insn, lanes);

@@ -240,7 +240,7 @@ class Machine {
   void wake(Warp& warp, WaitFor what, uint64_t value);
   /// The lane that elect.sync chooses of a mask.
   uint32_t leader(uint32_t lanes);
-  void report(const Warp& warp, const Insn& insn, uint32_t lanes, FaultCode code);
+  void report(const Warp& warp, const Insn& insn, uint32_t lanes, FaultCode code) const;
   void report(const Fault& fault) const;
 
  private:

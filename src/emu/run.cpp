@@ -104,7 +104,7 @@ void Runner::fill_pool(GridState& g) {
   for (const BufferAddress& a : g.kernel->pool_buffers) {
     const uint32_t buffer = buffer_of(g.kernel->module, g.kernel->buffers[a.buffer].variable);
     const uint64_t value = buffer_address(buffer) + static_cast<uint64_t>(a.addend);
-    for (int l = 0; l < 32; ++l) std::memcpy(g.pool.data() + a.word + 2 * l, &value, 8);
+    for (int l = 0; l < 32; ++l) std::memcpy(g.pool.data() + a.word + ptrdiff_t{2} * l, &value, 8);
   }
   // The operands of addresses in shared memory differ by the rank of the CTA.
   g.pool_of_rank.assign(g.cluster.count(), g.pool);

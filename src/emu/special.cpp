@@ -19,7 +19,7 @@ void put32(Warp& w, const Insn& i, uint32_t lanes, uint32_t value) {
 
 void put64(Warp& w, const Insn& i, uint32_t lanes, uint64_t value) {
   for (int l = 0; l < 32; ++l) {
-    if ((lanes >> l & 1) != 0) std::memcpy(w.word(i.d) + 2 * l, &value, 8);
+    if ((lanes >> l & 1) != 0) std::memcpy(w.word(i.d) + ptrdiff_t{2} * l, &value, 8);
   }
 }
 

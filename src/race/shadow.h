@@ -67,7 +67,7 @@ class Shadow {
   static Page view(uintptr_t entry) {
     Page p;
     p.step = (entry & 1) != 0 ? 1 : 4;
-    p.cells = reinterpret_cast<Cell*>(entry & ~uintptr_t{1});
+    p.cells = reinterpret_cast<Cell*>(entry & ~uintptr_t{1});  // NOLINT(performance-no-int-to-ptr)
     return p;
   }
   uintptr_t& entry_of(uint64_t offset);

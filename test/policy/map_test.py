@@ -92,8 +92,8 @@ def recipe(text, title):
 
 def recipe_findings(text):
     titles = re.findall(r"^### (.*)$", text, re.M)
-    if len(titles) < 3:
-        yield "fewer than three recipes"
+    if len(titles) < 4:
+        yield "fewer than four recipes"
     for title in titles:
         for path, is_new in recipe(text, "### " + title).items():
             if is_new == (ROOT / path).exists() or is_new != ("NAME" in path):
@@ -103,6 +103,7 @@ def recipe_findings(text):
 # An example of each recipe, and the words by which sources would name it.
 EXAMPLES = [
     ("One more epilogue op", "row_scale", r"\b(row_scale|RowScale)\b"),
+    ("One more instruction of PTX", "brev", r"\bbrev\b"),
     ("One more engine", "reference", r"\breference_engine\b"),
     ("One more architecture", "sm103", r"\b(sm103|1030)\b"),
 ]

@@ -58,7 +58,7 @@ struct MapFault {
 };
 
 /// The most bytes that a box may bring: the shared memory of an SM of Hopper and Blackwell.
-inline constexpr uint64_t kMostBoxBytes = 228 * 1024;
+inline constexpr uint64_t kMostBoxBytes = uint64_t{228} * 1024;
 
 [[nodiscard]] uint32_t bytes_of(MapType type);
 /// Bytes that a box brings, elements that element strides pass over left out. Saturates.

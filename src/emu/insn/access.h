@@ -28,7 +28,7 @@ inline bool generic_addresses(const Warp& w, const Insn& i, uint32_t lanes, uint
     const uint32_t* a = w.word(i.a);
     COHORT_LANES {
       uint64_t v = 0;
-      std::memcpy(&v, a + 2 * l, 8);
+      std::memcpy(&v, a + ptrdiff_t{2} * l, 8);
       address[l] = v + add;
     }
   } else {

@@ -17,11 +17,11 @@ template <class T>
 inline T get(const void* base, int l) {
   if constexpr (sizeof(T) < 4) {
     uint32_t v = 0;
-    __builtin_memcpy(&v, static_cast<const uint8_t*>(base) + 4 * l, 4);
+    __builtin_memcpy(&v, static_cast<const uint8_t*>(base) + ptrdiff_t{4} * l, 4);
     return static_cast<T>(v);
   } else {
     T v;
-    __builtin_memcpy(&v, static_cast<const uint8_t*>(base) + static_cast<int>(sizeof(T)) * l,
+    __builtin_memcpy(&v, static_cast<const uint8_t*>(base) + static_cast<ptrdiff_t>(sizeof(T)) * l,
                      sizeof(T));
     return v;
   }
@@ -31,9 +31,9 @@ template <class T>
 inline void put(void* base, int l, T value) {
   if constexpr (sizeof(T) < 4) {
     const uint32_t v = static_cast<std::make_unsigned_t<T>>(value);
-    __builtin_memcpy(static_cast<uint8_t*>(base) + 4 * l, &v, 4);
+    __builtin_memcpy(static_cast<uint8_t*>(base) + ptrdiff_t{4} * l, &v, 4);
   } else {
-    __builtin_memcpy(static_cast<uint8_t*>(base) + static_cast<int>(sizeof(T)) * l, &value,
+    __builtin_memcpy(static_cast<uint8_t*>(base) + static_cast<ptrdiff_t>(sizeof(T)) * l, &value,
                      sizeof(T));
   }
 }
@@ -50,10 +50,10 @@ inline void blend(uint32_t* d, const uint32_t* from, uint32_t lanes) {
     COHORT_LANES {
       uint64_t a = 0;
       uint64_t b = 0;
-      __builtin_memcpy(&a, d + 2 * l, 8);
-      __builtin_memcpy(&b, from + 2 * l, 8);
+      __builtin_memcpy(&a, d + ptrdiff_t{2} * l, 8);
+      __builtin_memcpy(&b, from + ptrdiff_t{2} * l, 8);
       a = (lanes >> l & 1) != 0 ? b : a;
-      __builtin_memcpy(d + 2 * l, &a, 8);
+      __builtin_memcpy(d + ptrdiff_t{2} * l, &a, 8);
     }
   }
 }

@@ -1,56 +1,52 @@
 #include "emu/mma/element.h"
 
+#include "numerics/codec.h"
+
 namespace cohort::emu {
 
 namespace {
 
-// What the largest exponent means.
-enum class Top : uint8_t {
-  ieee,     ///< infinity and NaN
-  one_nan,  ///< numbers, but for all ones
-  numbers,
-};
+using numerics::Spec;
+
+// The upper 19 bits of an f32.
+constexpr Spec kTf32{8, 10, 127, 0x3FBFF, 0x3FC00, 0x3FFFF};
+constexpr Spec kF32{8, 23, 127, 0x7F7FFFFF, 0x7F800000, 0x7FFFFFFF};
 
 struct Layout {
-  uint8_t exponent_bits;
-  uint8_t fraction_bits;
-  uint8_t unused_bits;  ///< below the fraction
-  Top top;
+  const Spec* spec;
+  uint8_t unused_bits = 0;  ///< Below the fraction.
 };
 
-// In the order of Element. OCP 8-bit Floating Point and Microscaling Formats, IEEE 754, PTX ISA.
+// In the order of Element.
 constexpr Layout kLayouts[] = {
-    {5, 10, 0, Top::ieee},   {8, 7, 0, Top::ieee},    {8, 10, 13, Top::ieee},
-    {8, 23, 0, Top::ieee},   {4, 3, 0, Top::one_nan}, {5, 2, 0, Top::ieee},
-    {2, 3, 0, Top::numbers}, {3, 2, 0, Top::numbers}, {2, 1, 0, Top::numbers},
-};
+    {&numerics::kF16},  {&numerics::kBf16}, {&kTf32, 13},       {&kF32},
+    {&numerics::kE4m3}, {&numerics::kE5m2}, {&numerics::kE2m3}, {&numerics::kE3m2},
+    {&numerics::kE2m1}};
 
 }  // namespace
 
 Exact decode(Element element, uint32_t code) {
   const Layout& l = kLayouts[static_cast<int>(element)];
+  const Spec& s = *l.spec;
   code >>= l.unused_bits;
-  const uint32_t fraction = code & ((1U << l.fraction_bits) - 1);
-  const uint32_t top = (1U << l.exponent_bits) - 1;
-  const uint32_t exponent = (code >> l.fraction_bits) & top;
-  const int bias = (1 << (l.exponent_bits - 1)) - 1;
+  const uint32_t sign = 1U << (s.exponent_bits + s.mantissa_bits);
+  const uint32_t magnitude = code & (sign - 1);
+  const uint32_t fraction = magnitude & ((1U << s.mantissa_bits) - 1);
+  const uint32_t exponent = magnitude >> s.mantissa_bits;
   Exact x;
-  x.negative = ((code >> (l.fraction_bits + l.exponent_bits)) & 1) != 0;
-  x.fraction_bits = l.fraction_bits;
-  x.significand = exponent == 0 ? fraction : fraction | 1U << l.fraction_bits;
-  x.exponent = static_cast<int16_t>((exponent == 0 ? 1 : static_cast<int>(exponent)) - bias);
-  if (exponent == top && l.top == Top::ieee) {
-    x.kind = fraction == 0 ? Exact::Kind::infinity : Exact::Kind::not_a_number;
-  }
-  if (exponent == top && l.top == Top::one_nan && fraction + 1 == 1U << l.fraction_bits) {
-    x.kind = Exact::Kind::not_a_number;
-  }
+  x.negative = (code & sign) != 0;
+  x.fraction_bits = static_cast<uint8_t>(s.mantissa_bits);
+  x.significand = exponent == 0 ? fraction : fraction | 1U << s.mantissa_bits;
+  x.exponent = static_cast<int16_t>((exponent == 0 ? 1 : static_cast<int>(exponent)) - s.bias);
+  if (magnitude <= s.max_code) return x;
+  const bool is_infinity = s.inf_code >= 0 && magnitude == static_cast<uint32_t>(s.inf_code);
+  x.kind = is_infinity ? Exact::Kind::infinity : Exact::Kind::not_a_number;
   return x;
 }
 
 int bits_of(Element element) {
   const Layout& l = kLayouts[static_cast<int>(element)];
-  return 1 + l.exponent_bits + l.fraction_bits + l.unused_bits;
+  return 1 + l.spec->exponent_bits + l.spec->mantissa_bits + l.unused_bits;
 }
 
 }  // namespace cohort::emu

@@ -26,7 +26,7 @@ inline float power(int32_t exponent) {
   const uint32_t bits = exponent < -126  ? 0U
                         : exponent > 127 ? 0x7F000000U
                                          : static_cast<uint32_t>(exponent + 127) << 23;
-  float x;
+  float x = 0;
   std::memcpy(&x, &bits, sizeof x);
   return x;
 }
@@ -40,7 +40,7 @@ void find_largest(const DotRow& row, Block& __restrict block) {
   for (int k = 0; k < length; ++k) {
     const int8_t a = exponent_a[k];
     if (a == kDotZero) continue;
-    const int8_t* b = row.exponent_b + k * kN;
+    const int8_t* b = row.exponent_b + int64_t{k} * kN;
     for (int n = 0; n < kN; ++n) {
       const auto x = static_cast<int8_t>(a + b[n]);
       largest[n] = x > largest[n] ? x : largest[n];
@@ -83,7 +83,7 @@ void add_products(const DotRow& row, Block& __restrict block) {
     alignas(64) int32_t sum[kN] = {};
     for (int k = first; k < first + kStep; ++k) {
       const float a = row.a[k];
-      const float* b = row.b + k * kN;
+      const float* b = row.b + int64_t{k} * kN;
       for (int n = 0; n < kN; ++n) sum[n] += static_cast<int32_t>(a * b[n] * block.unit[n]);
     }
     for (int n = 0; n < kN; ++n) block.sum[n] += static_cast<double>(sum[n]);
@@ -95,15 +95,15 @@ bool finish(const DotRow& row, const Block& __restrict block, uint32_t* __restri
             uint8_t* __restrict rare) {
   const uint64_t mask = ~((uint64_t{1} << (52 - row.result_bits)) - 1);
   for (int n = 0; n < kN; ++n) {
-    uint64_t bits;
+    uint64_t bits = 0;
     std::memcpy(&bits, &block.sum[n], sizeof bits);
     bits &= mask;
-    double sum;
+    double sum = 0;
     std::memcpy(&sum, &bits, sizeof sum);
     int64_t exponent = block.exponent[n] - row.kept_bits;
     exponent = exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent;
     const uint64_t factor_bits = static_cast<uint64_t>(exponent + 1023) << 52;
-    double factor;
+    double factor = 0;
     std::memcpy(&factor, &factor_bits, sizeof factor);
     const auto result = static_cast<float>(sum * factor);
     std::memcpy(d + n, &result, sizeof result);
