@@ -9,5 +9,7 @@ extern const Family kControl;
 extern const Family kAtomic;
 extern const Family kBarrier;
 extern const Family kCollective;
+extern const Family kMatrix;
+extern const Family kMmaSync;
 
 }  // namespace cohort::emu
