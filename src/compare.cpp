@@ -312,7 +312,7 @@ Result<Comparison> detail::compare_within(const Graph& graph, Sizes sizes, Named
     const std::unique_ptr<plan::ExecutionData> bound(
         plan::bind(detail::PlanAccess::data(plan), g, sizes, tensors));
     const Schedule schedule(g);
-    const engine::Launch launch{bound->bound.views, bound->bound.sizes, nullptr, {}, {}};
+    const engine::Launch launch{g, bound->bound.views, bound->bound.sizes, nullptr, {}, {}};
     const Memory memory(g, schedule, launch);
     const std::vector<Interval> values = intervals(memory, slack);
     auto rep = std::make_unique<detail::ComparisonRep>();

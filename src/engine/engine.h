@@ -112,12 +112,16 @@ class Prepared {
 
 /// Memory for every tensor, and the actual sizes.
 struct Bound {
+  /// The graph that the caller bound, which equals the planned one up to names: findings name its
+  /// inputs, outputs and symbols, by position. Its values may be numbered otherwise.
+  const ir::Graph& named;
   std::span<const TensorView> tensors;  ///< As Graph::tensors.
   ir::SymbolSizes sizes;
 };
 
 /// Everything of one run.
 struct Launch {
+  const ir::Graph& named;               ///< As Bound::named.
   std::span<const TensorView> tensors;  ///< As Graph::tensors.
   ir::SymbolSizes sizes;
   void* workspace = nullptr;

@@ -71,7 +71,7 @@ Status Execution::run(void* workspace, Stream stream, const RunOptions& options)
           std::to_string(reinterpret_cast<uintptr_t>(workspace) % 256) + " bytes past one");
     }
     data_->plan->executable->launch(
-        {x.views, x.sizes, workspace, stream, options, data_->prepared.get()});
+        {*data_->graph, x.views, x.sizes, workspace, stream, options, data_->prepared.get()});
     return {};
   });
 }

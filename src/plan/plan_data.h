@@ -88,12 +88,12 @@ class ExecutionData {
 
   /// Both, of `bound`, so that nothing is allocated later.
   void prepare_first() {
-    plan->executable->prepare({bound.views, bound.sizes}, prepared);
+    plan->executable->prepare({*graph, bound.views, bound.sizes}, prepared);
     if (prepared) prepare_next(bound);
   }
   /// Of `binding`; in force once `prepared` and `prepared_next` have changed places.
   void prepare_next(const Binding& binding) {
-    plan->executable->prepare({binding.views, binding.sizes}, prepared_next);
+    plan->executable->prepare({*graph, binding.views, binding.sizes}, prepared_next);
   }
 };
 

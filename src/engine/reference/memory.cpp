@@ -35,6 +35,15 @@ const TensorView& Memory::input(int32_t value, Kind kind) const {
   return part(false, graph_.values[static_cast<size_t>(value)].input, kind);
 }
 
+const std::string& Memory::input_name(int32_t value) const {
+  const auto input = static_cast<size_t>(graph_.values[static_cast<size_t>(value)].input);
+  return launch_.named.inputs[input].name;
+}
+
+const std::string& Memory::output_name(size_t index) const {
+  return launch_.named.outputs[index].name;
+}
+
 float* Memory::kept(int32_t value) const {
   if (launch_.workspace == nullptr) return nullptr;  // nobody asked to keep it: bounds alone
   return reinterpret_cast<float*>(static_cast<std::byte*>(launch_.workspace) +
@@ -110,7 +119,7 @@ StoredRef Memory::expert(int32_t value, int64_t e) const {
   r.columns = extent(v.shape[2]);
   const TensorView& scale = v.scaled ? input(value, Kind::scale) : data;
   if (v.role == Role::weight_pointers) {
-    const std::string& name = graph_.inputs[static_cast<size_t>(v.input)].name;
+    const std::string& name = input_name(value);
     const bool is_empty = r.rows == 0 || r.columns == 0;
     r.data = pointer_at(data, e, v.alignment, is_empty, name);
     r.row_stride = n_major ? 1 : r.columns;
@@ -161,7 +170,7 @@ StoredRef Memory::output_matrix(size_t index, int64_t e) const {
   r.rows = extent(v.shape[1]);
   r.columns = extent(v.shape[2]);
   if (o.discrete) {
-    r.data = pointer_at(data, e, o.alignment, r.rows == 0 || r.columns == 0, o.name);
+    r.data = pointer_at(data, e, o.alignment, r.rows == 0 || r.columns == 0, output_name(index));
     r.row_stride = r.columns;
     return r;
   }
@@ -171,13 +180,12 @@ StoredRef Memory::output_matrix(size_t index, int64_t e) const {
   return r;
 }
 
-void fail_index(const ir::Graph& graph, int32_t value, int64_t entry, const std::string& wanted,
-                const std::string& got) {
-  const ir::Value& v = graph.values[static_cast<size_t>(value)];
+void Memory::fail_index(int32_t value, int64_t entry, const std::string& wanted,
+                        const std::string& got) const {
   throw base::FindingsError{base::make_findings(
       ErrorKind::mismatch,
       {.code = "E-INDEX",
-       .op = graph.inputs[static_cast<size_t>(v.input)].name,
+       .op = input_name(value),
        .field = "values",
        .wanted = wanted,
        .got = got,
@@ -196,7 +204,7 @@ int64_t Memory::index_row(int32_t value, int64_t i, int64_t limit, bool may_skip
   if (row >= 0 && row < limit) return row;
   if (row == -1 && may_skip) return row;
   const std::string none = may_skip ? "-1" : "no entries";  // in a range without rows
-  fail_index(graph_, value, i,
+  fail_index(value, i,
              limit > 0 ? (may_skip ? "-1 .. " : "0 .. ") + std::to_string(limit - 1) : none,
              std::to_string(row));
 }
@@ -212,12 +220,11 @@ float Memory::number(int32_t value, int64_t i) const {
 std::vector<RowGroup> Memory::groups(int32_t groups, int64_t rows) const {
   if (groups == kNone) return {{0, 0, rows, 0}};
   const ir::Value& v = graph_.values[static_cast<size_t>(groups)];
-  const std::string& name = graph_.inputs[static_cast<size_t>(v.input)].name;
   const bool slots = v.form == GroupForm::slots;
   // Form whole has no tensor: `begin` is one without data, which nobody reads.
   const TensorView& begin = input(groups, slots ? Kind::begin : Kind::data);
   return read_groups(v, extent(v.shape[0]), begin, slots ? &input(groups, Kind::used) : nullptr,
-                     rows, name, schedule_.needs[static_cast<size_t>(groups)]);
+                     rows, input_name(groups), schedule_.needs[static_cast<size_t>(groups)]);
 }
 
 }  // namespace cohort::engine::reference

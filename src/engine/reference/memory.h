@@ -12,12 +12,9 @@
 
 namespace cohort::engine::reference {
 
-/// E-INDEX about entry `entry` of the index input `value`.
-[[noreturn]] void fail_index(const ir::Graph& graph, int32_t value, int64_t entry,
-                             const std::string& wanted, const std::string& got);
-
 class Memory {
  public:
+  /// `graph` is the planned graph, that of the schedule; names are those of `launch`.
   Memory(const ir::Graph& graph, const Schedule& schedule, const Launch& launch);
 
   [[nodiscard]] const ir::Graph& graph() const { return graph_; }
@@ -39,6 +36,9 @@ class Memory {
   /// The row that entry `i` of an index names, below `limit`; -1 when `may_skip` and the entry is
   /// -1. Row `i` without an index. Throws FindingsError (E-INDEX).
   [[nodiscard]] int64_t index_row(int32_t value, int64_t i, int64_t limit, bool may_skip) const;
+  /// E-INDEX about entry `entry` of the index input `value`.
+  [[noreturn]] void fail_index(int32_t value, int64_t entry, const std::string& wanted,
+                               const std::string& got) const;
   /// Number `i` of a vector, stored or kept.
   [[nodiscard]] float number(int32_t value, int64_t i) const;
   /// A kept f32 value, packed.
@@ -47,6 +47,9 @@ class Memory {
   [[nodiscard]] std::vector<RowGroup> groups(int32_t groups, int64_t rows) const;
 
  private:
+  /// What the caller calls an input, or output `index`.
+  [[nodiscard]] const std::string& input_name(int32_t value) const;
+  [[nodiscard]] const std::string& output_name(size_t index) const;
   [[nodiscard]] const TensorView& part(bool is_output, int32_t index,
                                        ir::TensorPart::Kind kind) const;
   const ir::Graph& graph_;

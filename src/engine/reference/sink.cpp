@@ -178,7 +178,7 @@ std::vector<int64_t> scattered_rows(const Memory& m, const ir::Output& o,
       const int64_t slot = o.slot == ir::kNone ? 0 : m.index_row(o.slot, r, o.top_k, false);
       const int64_t place = entry * o.top_k + slot;
       if (place >= places || taken[static_cast<size_t>(place)]) {
-        fail_index(m.graph(), o.scatter, r,
+        m.fail_index(o.scatter, r,
                    place >= places ? "an output row below " + std::to_string(places)
                                    : "an output row that no other row is written to",
                    "row " + std::to_string(place));
