@@ -9,7 +9,8 @@
 
 namespace cohort {
 
-/// Bounds on what is read from a text. Passing one is E-LIMIT.
+/// Bounds on what is read from a text. Passing one is E-LIMIT. Those of what a graph may say (rank,
+/// extents, names) are fixed: docs/json.md lists them.
 struct JsonLimits {
   int64_t max_bytes = int64_t{64} << 20;  ///< Bytes of text.
   int64_t max_nodes = 1000000;            ///< Inputs, nodes and outputs, each.
@@ -17,7 +18,7 @@ struct JsonLimits {
 };
 
 /// Reads a graph and checks it as finish() does; `where` of each finding is a JSON path. A text
-/// that is no JSON gives findings of kind `file`.
+/// that is no JSON, or whose outermost value is no object, gives findings of kind `file`.
 [[nodiscard]] COHORT_API Result<Graph> parse_json(std::string_view text,
                                                   const JsonLimits& limits = {}) noexcept;
 

@@ -73,7 +73,10 @@ void InputReader::input(const Item& item) {
     g_.inputs.push_back({std::string(input_name), static_cast<int32_t>(before), {nullptr, 0}});
     g_.values.back().uses = 1;  // one mistake, one finding: it is not also unused
   }
-  names_.emplace(input_name, static_cast<int32_t>(before));
+  const auto [first, is_new] = names_.emplace(input_name, static_cast<int32_t>(before));
+  // Which of the two a reference means is not known, so no op adds a finding because of it; that
+  // the name stands twice is one, made when the graph is whole.
+  if (!is_new) g_.values[static_cast<size_t>(first->second)].faulty = true;
 }
 
 void InputReader::input_key(const Item& item, ir::InputKey k, ir::Value& v) {

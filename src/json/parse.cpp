@@ -26,6 +26,7 @@ class Handler {
 
   bool is_syntax_error = false;
   bool is_limit = false;
+  bool is_no_document = false;  ///< Its outermost value is no object: another kind of file.
 
   bool null() { return scalar({}); }
   bool boolean(bool v) {
@@ -81,6 +82,7 @@ class Handler {
     if (!enter()) return false;
     if (depth_ == 2 && list_ != nullptr) return true;
     if (depth_ == 4 && list_ != nullptr) return open(Value::Kind::list);
+    is_no_document = depth_ == 1;
     return fail("E-JSON", depth_ == 1 ? "an object" : "no list here", "a list");
   }
   bool end_object() { return leave(); }
@@ -261,6 +263,7 @@ class Handler {
       ++nested_->count;
       return true;
     }
+    is_no_document = depth_ == 0;
     return fail("E-JSON",
                 depth_ == 0   ? "an object"
                 : depth_ == 1 ? "a list"
@@ -330,7 +333,7 @@ bool parse(std::string_view text, const JsonLimits& limits, Document& document,
   document.members.reserve(sink == nullptr ? text.size() / 20 : kMaxMembers);
   Handler handler(limits, document, findings, sink);
   const bool good = nlohmann::json::sax_parse(text.begin(), text.end(), &handler);
-  if (handler.is_syntax_error) kind = ErrorKind::file;
+  if (handler.is_syntax_error || handler.is_no_document) kind = ErrorKind::file;
   if (handler.is_limit) kind = ErrorKind::limit;
   return good && findings.empty();
 }

@@ -66,8 +66,9 @@ class Reader : private InputReader, public ItemSink {
       std::vector<std::string_view> all;
       for (const ir::OpRecord* r : ir::all_ops()) all.emplace_back(r->name);
       if (good_) {
+        const std::string by_word = ops_with_word(op_name);
         fail("op", "E-OP", "an op of this library", "\"" + clipped(op_name) + "\"",
-             did_you_mean(op_name, all));
+             by_word.empty() ? did_you_mean(op_name, all) : "did you mean " + by_word + "?");
       }
       placeholder(item);
       return;
@@ -95,6 +96,24 @@ class Reader : private InputReader, public ItemSink {
       fields_.push_back(field(item, keys[first + f], op->fields[f]));
     }
     r_.add_node(*op, in, fields_, {nullptr, 0});
+  }
+
+  // "unary with mode relu": what others know as an op of its own may be the word of a field.
+  static std::string ops_with_word(std::string_view word) {
+    std::string ops;
+    if (word.empty()) return ops;
+    for (const ir::OpRecord* op : ir::all_ops()) {
+      for (const ir::FieldRecord& f : op->fields) {
+        const std::string_view name = f.name;
+        if (f.word == nullptr || (name != "mode" && name != "act")) continue;
+        for (int w = 0; !f.word(w).empty(); ++w) {
+          if (f.word(w) != word) continue;
+          ops += (ops.empty() ? "" : ", or ") + std::string(op->name) + " with " + f.name + " ";
+          ops += word;
+        }
+      }
+    }
+    return ops;
   }
 
   // The keys of an op's nodes in their order: "op", "in", fields.

@@ -56,7 +56,8 @@ TEST_F(Failures, GraphFiles) {
   fails("check " + path("absent"), 2, "No such file");
   fails("check " + path(""), 2, "Is a directory");
   fails("check " + write("empty", ""), 2, "E-JSON");
-  fails("check " + write("brackets", std::string(10 << 20, '[')), 1, "E-JSON");
+  fails("check " + write("brackets", std::string(10 << 20, '[')), 2, "E-JSON");
+  fails("check " + write("list", "[1, 2]"), 2, "wanted an object, got a list");
   fails("check " + write("deep", R"({"cohort":)" + std::string(10 << 20, '[')), 1, "E-");
   const std::string text = read_file(sample("bf16_ends"));
   fails("check " + write("half", text.substr(0, text.size() / 2)), 2, "E-JSON");

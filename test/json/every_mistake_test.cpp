@@ -207,5 +207,30 @@ TEST(EveryMistake, UnusedIsWhatNoBrokenReferenceExplains) {
             "E-KEY /nodes/0/gathers");
 }
 
+// Which input a reference means is not known: no op says that it has the wrong role.
+TEST(Names, TwiceIsOneMistake) {
+  EXPECT_EQ(mistakes({{R"("name":"ends")", R"("name":"prob")"},
+                      {R"("groups":"ends")", R"("groups":"prob")"}}),
+            "E-NAME /inputs/3/name");
+  EXPECT_EQ(mistakes({{R"("name":"w")", R"("name":"x")"}, {R"("b":"w")", R"("b":"x")"}}),
+            "E-NAME /inputs/1/name");
+}
+
+TEST(Ops, WordsOfModesAreHints) {
+  const auto hint = [](const std::string& op) {
+    std::string text = fc1();
+    const std::string known = "relu_squared";
+    text.replace(text.find(known), known.size(), op);
+    return std::string(test::only(parse_json(text).findings()).hint);
+  };
+  for (const std::string mode : {"relu", "silu", "sigmoid", "tanh"}) {
+    EXPECT_EQ(hint(mode), "did you mean unary with mode " + mode + "?");
+  }
+  EXPECT_EQ(hint("mul"), "did you mean binary with mode mul?");
+  EXPECT_EQ(hint("swiglu"), "did you mean glu with act swiglu, or d_glu with act swiglu?");
+  EXPECT_EQ(hint("relu_sqared"), "did you mean 'relu_squared'?");
+  EXPECT_EQ(hint("nobody"), "");
+}
+
 }  // namespace
 }  // namespace cohort

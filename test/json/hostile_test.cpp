@@ -215,6 +215,18 @@ TEST(Limits, KeysAndEntriesOfAnItem) {
   EXPECT_EQ(entries(65).kind(), ErrorKind::limit);
 }
 
+TEST(Refused, WhatIsNoObjectIsAnotherKindOfFile) {
+  for (const std::string text : {"[]", "[1, 2]", "[{}]", "7", "1.5", "true", "null", "\"x\""}) {
+    const Findings f = parse_json(text).findings();
+    EXPECT_EQ(test::only(f).code, "E-JSON") << text;
+    EXPECT_EQ(f.kind(), ErrorKind::file) << text;
+  }
+  EXPECT_EQ(parse_json(std::string(1 << 20, '[')).findings().kind(), ErrorKind::file);
+  EXPECT_EQ(parse_json("{}").findings().kind(), ErrorKind::invalid_graph);
+  EXPECT_EQ(parse_json("{\"dims\":[[]]}").findings().kind(), ErrorKind::invalid_graph);
+  EXPECT_EQ(parse_json("{\"dims\":7}").findings().kind(), ErrorKind::invalid_graph);
+}
+
 // The format is four deep, so what is deeper stands where nothing may.
 TEST(Limits, StructureIsRefusedBeforeDepth) {
   const std::string deep = "{\"inputs\":[{\"shape\":[[[[[[[[1]]]]]]]]}]}";
