@@ -24,6 +24,13 @@ struct RunOptions {
   void* user = nullptr;                 ///< Handed to `progress`.
 };
 
+/// Another pointer for one tensor.
+struct Rebinding {
+  int32_t index;  ///< Graph::tensor_index.
+  void* data;     ///< Memory of the same shape.
+};
+using Rebindings = ListView<Rebinding>;  ///< Other pointers for several tensors.
+
 /// A plan bound to memory, for one device and one thread at a time. Several executions of one plan
 /// run at once.
 class COHORT_API Execution {
@@ -39,11 +46,16 @@ class COHORT_API Execution {
   ~Execution();
 
   /// Runs. `workspace`: workspace_bytes() bytes, 256-byte aligned, any content; null when 0. The
-  /// CPU engine is synchronous. Neither allocates nor synchronises on a GPU.
+  /// library's own part allocates nothing. The reference engine is synchronous, takes scratch of a
+  /// size that does not grow with T from the heap, but for lists of rows and panels, and starts
+  /// threads for large work.
   [[nodiscard]] Status run(void* workspace, Stream stream = {},
                            const RunOptions& options = {}) const noexcept;
   /// Another pointer for tensor `index` (Graph::tensor_index), same shape; checked, no allocation.
   [[nodiscard]] Status rebind(int32_t index, void* data) noexcept;
+  /// Other pointers for several tensors in one step, checked together: two can change places. A
+  /// refusal changes nothing; no allocation.
+  [[nodiscard]] Status rebind(Rebindings list) noexcept;
   /// Other actual sizes; strides become packed where they were. Checked, no allocation.
   [[nodiscard]] Status resize(Sizes sizes) noexcept;
   /// Bytes of workspace at the bound sizes.

@@ -8,6 +8,7 @@
 #include "ir/op_record.h"
 #include "ir/recording.h"
 #include "ir/stored.h"
+#include "plan/overlap.h"
 
 namespace cohort::plan {
 
@@ -54,9 +55,11 @@ void check_pairs(const ir::Graph& graph, const std::vector<int64_t>& sizes, base
 std::vector<int64_t> symbol_sizes(const ir::Graph& graph, Sizes sizes) {
   base::Diagnostics d;
   std::vector<int64_t> values(graph.symbols.size(), -1);
+  std::unordered_map<std::string_view, size_t> index;
+  for (size_t i = 0; i < graph.symbols.size(); ++i) index.emplace(graph.symbols[i].name, i);
   for (const Size& s : sizes) {
-    size_t i = 0;
-    while (i < values.size() && graph.symbols[i].name != s.name) ++i;
+    const auto it = index.find(s.name);
+    const size_t i = it == index.end() ? values.size() : it->second;
     if (i == values.size()) {
       add(d, "E-SIZE", std::string(s.name), "size", -1, "a dynamic extent of the graph",
           "'" + std::string(s.name) + "'");
@@ -122,53 +125,14 @@ void check_view(const ExecutionData& x, const Binding& binding, int32_t index,
   }
 }
 
-namespace {
-
-// An output may stand where the input stands that its op adds it to: nobody else may read that, and
-// each element must go where it was read.
-bool may_share(const ir::Graph& g, size_t output, size_t input) {
-  const ir::TensorPart& to = g.tensors[output];
-  const ir::TensorPart& from = g.tensors[input];
-  if (from.is_output || to.kind != ir::TensorPart::Kind::data || from.kind != to.kind) return false;
-  if (g.outputs[static_cast<size_t>(to.index)].scatter != ir::kNone) return false;
-  const ir::Value& v = ir::part_value(g, to);
-  if (v.node == ir::kNone || ir::part_value(g, from).uses != 1) return false;
-  const ir::Node& n = g.nodes[static_cast<size_t>(v.node)];
-  const std::string_view field = n.op->results[static_cast<size_t>(v.port)].added_to;
-  return !field.empty() && g.operand(n, field) == g.inputs[static_cast<size_t>(from.index)].value;
-}
-
-bool same_place(const TensorInfo& a, const TensorView& at, const TensorInfo& b,
-                const TensorView& bt) {
-  return at.data == bt.data && a.dtype == b.dtype && a.rank == b.rank &&
-         std::equal(a.shape, a.shape + a.rank, b.shape) &&
-         std::equal(a.strides, a.strides + a.rank, b.strides);
-}
-
-}  // namespace
-
-void check_together(const ExecutionData& x, const Binding& binding, base::Diagnostics& d) {
+void check_devices(const ExecutionData& x, const Binding& binding, base::Diagnostics& d) {
   const std::vector<TensorView>& views = binding.views;
-  const std::vector<TensorInfo>& infos = binding.infos;
   for (size_t i = 1; i < views.size(); ++i) {
     if (views[i].device.ordinal == views[0].device.ordinal) continue;
     add(d, "E-DEVICE", x.graph->tensors[i].name, "device", -1,
         "the device of '" + x.graph->tensors[0].name + "', " +
             std::to_string(views[0].device.ordinal),
         std::to_string(views[i].device.ordinal));
-  }
-  // Few tensors: every output against every other tensor, without memory of its own.
-  const auto begin = [&](size_t i) { return reinterpret_cast<uintptr_t>(views[i].data); };
-  const auto end = [&](size_t i) { return begin(i) + static_cast<uintptr_t>(infos[i].bytes); };
-  for (size_t i = 0; i < views.size(); ++i) {
-    if (!infos[i].is_output || infos[i].bytes == 0) continue;
-    for (size_t k = 0; k < views.size(); ++k) {
-      if (k == i || infos[k].bytes == 0 || (infos[k].is_output && k < i)) continue;
-      if (begin(i) >= end(k) || begin(k) >= end(i)) continue;
-      if (may_share(*x.graph, i, k) && same_place(infos[i], views[i], infos[k], views[k])) continue;
-      add(d, "E-OVERLAP", x.graph->tensors[i].name, "data", -1, "memory of its own",
-          "memory shared with '" + x.graph->tensors[k].name + "'");
-    }
   }
 }
 
@@ -215,7 +179,8 @@ ExecutionData* bind(const PlanData& plan, const ir::Graph& graph, Sizes sizes,
       add(d, "E-TENSOR", graph.tensors[i].name, "data", -1, "a view", "none");
     }
   }
-  if (d.empty()) check_together(*x, bound, d);
+  if (d.empty()) check_devices(*x, bound, d);
+  if (d.empty()) check_overlaps(graph, bound, x->overlaps, d);
   if (!d.empty()) throw base::FindingsError{d.take(ErrorKind::mismatch)};
   bound.workspace_bytes = plan.executable->workspace_bytes(bound.sizes);
   x->next = bound;

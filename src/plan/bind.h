@@ -21,9 +21,9 @@ void check_pairs(const ir::Graph& graph, const std::vector<int64_t>& sizes,
 /// Adds what is wrong with tensor `index` of a binding.
 void check_view(const ExecutionData& execution, const Binding& binding, int32_t index,
                 base::Diagnostics& findings);
-/// Adds overlaps of outputs with other tensors, E-OVERLAP, and views of several devices, E-DEVICE.
-void check_together(const ExecutionData& execution, const Binding& binding,
-                    base::Diagnostics& findings);
+/// Adds views of several devices, E-DEVICE.
+void check_devices(const ExecutionData& execution, const Binding& binding,
+                   base::Diagnostics& findings);
 /// Throws FindingsError (E-PLAN) unless the graph equals the planned one up to names.
 void want_planned_graph(const PlanData& plan, const ir::Graph& graph);
 

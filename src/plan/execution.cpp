@@ -7,6 +7,7 @@
 
 #include "base/diagnostics.h"
 #include "plan/bind.h"
+#include "plan/overlap.h"
 #include "plan/plan_data.h"
 
 namespace cohort {
@@ -92,21 +93,27 @@ class Swapped {
   void* before_;
 };
 
+bool is_tensor(const plan::Binding& x, int32_t index) {
+  return index >= 0 && static_cast<size_t>(index) < x.views.size();
+}
+
+Findings no_tensor(const plan::Binding& x, int32_t index) {
+  return misfit("E-TENSOR", "rebind", "index", "0 .. " + std::to_string(x.views.size() - 1),
+                std::to_string(index));
+}
+
 }  // namespace
 
 Status Execution::rebind(int32_t index, void* data) noexcept {
   if (data_ == nullptr) return nothing_bound();
   return base::guarded("rebinding a tensor", [&]() -> Status {
     plan::Binding& x = data_->bound;
-    if (index < 0 || static_cast<size_t>(index) >= x.views.size()) {
-      return misfit("E-TENSOR", "rebind", "index", "0 .. " + std::to_string(x.views.size() - 1),
-                    std::to_string(index));
-    }
+    if (!is_tensor(x, index)) return no_tensor(x, index);
     TensorView& view = x.views[static_cast<size_t>(index)];
     Swapped swapped(view.data, data);
     base::Diagnostics d;
     plan::check_view(*data_, x, index, d);
-    if (d.empty()) plan::check_together(*data_, x, d);
+    if (d.empty()) plan::check_overlaps_of(*data_->graph, x, index, d);
     if (!d.empty()) return d.take(ErrorKind::mismatch);
     data_->prepare_next(x);
     std::swap(data_->prepared, data_->prepared_next);
@@ -115,21 +122,59 @@ Status Execution::rebind(int32_t index, void* data) noexcept {
   });
 }
 
+Status Execution::rebind(Rebindings list) noexcept {
+  if (data_ == nullptr) return nothing_bound();
+  return base::guarded("rebinding tensors", [&]() -> Status {
+    plan::Binding& x = data_->next;
+    x = data_->bound;  // as large: copied in place
+    std::vector<int32_t>& seen = data_->overlaps.order;
+    std::fill(seen.begin(), seen.end(), ir::kNone);
+    for (const Rebinding& r : list) {
+      if (!is_tensor(x, r.index)) return no_tensor(x, r.index);
+      int32_t& mark = seen[static_cast<size_t>(r.index)];
+      if (mark != ir::kNone) {
+        return misfit("E-TENSOR", data_->graph->tensors[static_cast<size_t>(r.index)].name, "data",
+                      "one pointer", "two");
+      }
+      mark = r.index;
+      x.views[static_cast<size_t>(r.index)].data = r.data;
+    }
+    base::Diagnostics d;
+    for (const Rebinding& r : list) plan::check_view(*data_, x, r.index, d);
+    if (d.empty()) plan::check_overlaps(*data_->graph, x, data_->overlaps, d);
+    if (!d.empty()) return d.take(ErrorKind::mismatch);
+    data_->prepare_next(x);
+    std::swap(data_->prepared, data_->prepared_next);
+    std::swap(data_->bound, x);
+    return {};
+  });
+}
+
 namespace {
 
-// Finds each size without memory of its own: the common call is a new T in a loop. What does not
+// Of a search through names. A graph has a few; of one with more, sizes in another order are found
+// by a map.
+constexpr size_t kMaxSteps = 64;
+
+// Finds each size without memory of its own: the common call is a new T in a loop. Each search
+// begins behind the last find, so sizes in the order of the graph take one step each. What does not
 // fit is reported by symbol_sizes.
 void read_sizes(const ir::Graph& g, Sizes sizes, std::vector<int64_t>& values) {
-  bool good = static_cast<size_t>(sizes.size()) == g.symbols.size();
-  for (size_t i = 0; good && i < g.symbols.size(); ++i) {
-    const ir::Symbol& s = g.symbols[i];
-    int found = 0;
-    for (const Size& size : sizes) {
-      if (size.name != s.name || size.value < 0 || size.value > s.bound) continue;
-      values[i] = size.value;
-      ++found;
-    }
-    good = found == 1;
+  const size_t count = g.symbols.size();
+  std::fill(values.begin(), values.end(), -1);
+  bool good = static_cast<size_t>(sizes.size()) == count;
+  size_t next = 0;
+  for (const Size& size : sizes) {
+    if (!good) break;
+    size_t steps = 0;
+    while (steps < std::min(count, kMaxSteps) &&
+           g.symbols[(next + steps) % count].name != size.name)
+      ++steps;
+    const size_t i = (next + steps) % count;
+    good = steps < std::min(count, kMaxSteps) && values[i] < 0 && size.value >= 0 &&
+           size.value <= g.symbols[i].bound;
+    if (good) values[i] = size.value;
+    next = i + 1;
   }
   if (!good) values = plan::symbol_sizes(g, sizes);
 }
@@ -154,7 +199,7 @@ Status Execution::resize(Sizes sizes) noexcept {
     for (size_t i = 0; i < x.infos.size(); ++i) {
       plan::check_view(*data_, x, static_cast<int32_t>(i), d);
     }
-    if (d.empty()) plan::check_together(*data_, x, d);
+    if (d.empty()) plan::check_overlaps(g, x, data_->overlaps, d);
     if (!d.empty()) return d.take(ErrorKind::mismatch);
     x.workspace_bytes = data_->plan->executable->workspace_bytes(x.sizes);
     data_->prepare_next(x);

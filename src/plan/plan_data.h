@@ -67,6 +67,16 @@ struct Binding {
   int64_t workspace_bytes = 0;
 };
 
+/// Memory of the search for overlaps, so that it allocates once.
+struct OverlapScratch {
+  std::vector<int32_t> order;    ///< Tensors by address.
+  std::vector<int32_t> inputs;   ///< Those that have begun.
+  std::vector<int32_t> outputs;  ///< The same.
+  void fit(size_t tensors) {
+    for (std::vector<int32_t>* v : {&order, &inputs, &outputs}) v->resize(tensors);
+  }
+};
+
 /// A plan with its memory.
 class ExecutionData {
  public:
@@ -74,7 +84,11 @@ class ExecutionData {
       : plan(plan_data), graph(named) {}
   /// Another execution on the same memory. The engine prepares for it anew: throws FindingsError.
   ExecutionData(const ExecutionData& other)
-      : plan(other.plan), graph(other.graph), bound(other.bound), next(other.next) {
+      : plan(other.plan),
+        graph(other.graph),
+        bound(other.bound),
+        next(other.next),
+        overlaps(other.overlaps) {
     prepare_first();
   }
   ExecutionData& operator=(const ExecutionData&) = delete;
@@ -83,6 +97,7 @@ class ExecutionData {
   ir::GraphRef graph;  ///< Gives the names.
   Binding bound;
   Binding next;  ///< As large: other sizes are tried here, so that a wrong one changes nothing.
+  OverlapScratch overlaps;
   std::unique_ptr<engine::Prepared> prepared;       ///< Of `bound`, by the engine; may be null.
   std::unique_ptr<engine::Prepared> prepared_next;  ///< As large: what is prepared anew.
 

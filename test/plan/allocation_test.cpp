@@ -73,6 +73,18 @@ TEST_F(NoAllocation, AnotherPointer) {
   EXPECT_EQ(0, counted([&] { return static_cast<bool>(e.rebind(x, data)); }));
 }
 
+TEST_F(NoAllocation, TwoOtherPointers) {
+  Execution e = bind(bench_.plan);
+  const int32_t x = bench_.graph.tensor_index("x");
+  const int32_t y = bench_.graph.tensor_index("y");
+  void* const from = bench_.tensors.data<float>("x");
+  void* const to = bench_.tensors.data<float>("y");
+  EXPECT_EQ(0, counted([&] { return static_cast<bool>(e.rebind({{x, from}, {y, to}})); }));
+  Execution copy = e;
+  EXPECT_EQ(0, counted([&] { return static_cast<bool>(copy.rebind({{x, from}, {y, to}})); }));
+  EXPECT_EQ(0, counted([&] { return static_cast<bool>(copy.resize({{"T", 39}})); }));
+}
+
 TEST_F(NoAllocation, AnotherT) {
   Execution e = bind(bench_.plan);
   for (const int64_t t : {0, 1, 39, 40}) {

@@ -164,6 +164,48 @@ TEST_F(Bind, RebindIsCheckedAndKeepsTheOldPointer) {
   expect_same_bits(other.values<float>("y"), case_.expected());
 }
 
+// Double buffering: what was read is written next. One by one each would overlap the other.
+TEST_F(Bind, TwoTensorsChangePlaces) {
+  Execution e = *bind();
+  const int32_t x = bench_.graph.tensor_index("x");
+  const int32_t y = bench_.graph.tensor_index("y");
+  std::vector<char> room(2 * 4096 + 512);
+  char* first = room.data() + (256 - reinterpret_cast<uintptr_t>(room.data()) % 256);
+  char* second = first + 4096;
+  std::memcpy(first, view("x").data, 40 * 9 * 4);
+  ASSERT_TRUE(e.rebind({{x, first}, {y, second}}));
+  ASSERT_TRUE(e.run(nullptr));
+  std::vector<float> values(400);
+  std::memcpy(values.data(), second, 1600);
+  expect_same_bits(values, case_.expected());
+  std::memcpy(second, view("x").data, 40 * 9 * 4);
+  EXPECT_EQ("E-OVERLAP", e.rebind(x, second).findings()[0].code);
+  ASSERT_TRUE(e.rebind({{x, second}, {y, first}}));
+  ASSERT_TRUE(e.run(nullptr));
+  std::memcpy(values.data(), first, 1600);
+  expect_same_bits(values, case_.expected());
+}
+
+TEST_F(Bind, ARefusalOfSeveralChangesNothing) {
+  Execution e = *bind();
+  const int32_t x = bench_.graph.tensor_index("x");
+  const int32_t y = bench_.graph.tensor_index("y");
+  void* const at = view("x").data;
+  const auto code = [&](Rebindings list) {
+    const Status s = e.rebind(list);
+    return s ? std::string() : std::string(s.findings()[0].code);
+  };
+  EXPECT_EQ("E-OVERLAP", code({{y, at}}));
+  EXPECT_EQ("E-OVERLAP", code({{y, at}, {x, static_cast<char*>(at) + 16}}));
+  EXPECT_EQ("E-POINTER", code({{x, at}, {y, nullptr}}));
+  EXPECT_EQ("E-TENSOR", code({{x, at}, {4, at}}));
+  EXPECT_EQ("E-TENSOR", code({{x, at}, {-1, at}}));
+  EXPECT_EQ("E-TENSOR", code({{x, at}, {x, at}}));
+  EXPECT_EQ("", code({}));
+  ASSERT_TRUE(e.run(nullptr));
+  expect_same_bits(bench_.tensors.values<float>("y"), case_.expected());
+}
+
 TEST_F(Bind, ResizeIsCheckedAndARefusalChangesNothing) {
   Execution e = *bind();
   EXPECT_EQ("E-SIZE", e.resize({{"T", 5000}}).findings()[0].code);

@@ -23,10 +23,8 @@ Memory::Memory(const ir::Graph& graph, const Schedule& schedule, const Launch& l
 }
 
 const TensorView& Memory::part(bool is_output, int32_t index, Kind kind) const {
-  for (size_t i = 0; i < graph_.tensors.size(); ++i) {
-    const ir::TensorPart& p = graph_.tensors[i];
-    if (p.is_output == is_output && p.index == index && p.kind == kind) return launch_.tensors[i];
-  }
+  const int32_t i = schedule_.places.part(is_output, index, kind);
+  if (i != kNone) return launch_.tensors[static_cast<size_t>(i)];
   static const TensorView none;
   return none;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ class Memory {
   [[nodiscard]] StoredRef matrix(int32_t value) const;
   /// One expert of weights, as (N, K).
   [[nodiscard]] StoredRef expert(int32_t value, int64_t expert) const;
+  /// The outputs that a value is written to.
+  [[nodiscard]] std::span<const int32_t> outputs_of(int32_t value) const {
+    return schedule_.places.outputs_of(value);
+  }
   /// Output `index` as a matrix.
   [[nodiscard]] StoredRef output(size_t index) const;
   /// Matrix `expert` of an output of gradients of weights, dense or discrete.

@@ -5,8 +5,6 @@ namespace cohort::engine::reference {
 RegionSinks::RegionSinks(const Memory& memory, const Region& region, const Schedule& schedule,
                          const std::vector<RowGroup>& groups, int64_t rows) {
   const ir::Graph& g = memory.graph();
-  std::unordered_multimap<int32_t, size_t> outputs;  // by value
-  for (size_t o = 0; o < g.outputs.size(); ++o) outputs.emplace(g.outputs[o].value, o);
   for (int32_t number : region.nodes) {
     const ir::Node& node = g.nodes[static_cast<size_t>(number)];
     const bool reduced = node.op->reference.kind == ir::Reference::Kind::reduce;
@@ -16,8 +14,9 @@ RegionSinks::RegionSinks(const Memory& memory, const Region& region, const Sched
       if (schedule.kept[static_cast<size_t>(value)] && !reduced) {
         sinks_.push_back({value, memory.matrix(value), Tail::zero, false, 0, {}});
       }
-      const auto [first, last] = outputs.equal_range(value);
-      for (auto o = first; o != last; ++o) add_output(memory, value, o->second, groups, rows);
+      for (const int32_t o : memory.outputs_of(value)) {
+        add_output(memory, value, static_cast<size_t>(o), groups, rows);
+      }
     }
     range_.emplace(number, std::pair{begin, sinks_.size()});
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/reference/places.h"
 #include "engine/reference/rows.h"
 #include "ir/graph.h"
 #include "ir/op_record.h"
@@ -38,6 +39,7 @@ class Schedule {
   std::vector<int32_t> region_of;  ///< By node.
   std::vector<bool> kept;          ///< By value: another region reads it.
   std::vector<GroupNeeds> needs;   ///< By value; of groups inputs only.
+  Places places;                   ///< Of the graph.
 
   /// Bytes that a kept value takes, scales included; 0 for the others. 256-byte multiples.
   [[nodiscard]] int64_t kept_bytes(const ir::Graph& graph, int32_t value,

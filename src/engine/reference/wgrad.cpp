@@ -70,9 +70,6 @@ class Wgrad {
         tiles_i_(ceil_div(a_.ref.columns, kTileI)),
         tiles_j_(ceil_div(b_.ref.columns, kTileJ)) {
     for (const RowGroup& g : groups_) pairs_.push_back(row_pairs(g));
-    for (size_t o = 0; o < g_.outputs.size(); ++o) {
-      if (g_.outputs[o].value == node_.first_result) outputs_.push_back(o);
-    }
   }
 
   bool run(int threads, const std::function<bool(int64_t)>& progress) {
@@ -163,7 +160,9 @@ class Wgrad {
         s.out[j] = is_empty ? s.old[j] : s.out[j] + s.old[j];
       }
     }
-    for (const size_t o : outputs_) m_.output_matrix(o, g).write(i, j0, nj, s.out.data());
+    for (const int32_t o : m_.outputs_of(node_.first_result)) {
+      m_.output_matrix(static_cast<size_t>(o), g).write(i, j0, nj, s.out.data());
+    }
   }
 
   const Memory& m_;
@@ -175,7 +174,6 @@ class Wgrad {
   int64_t tiles_i_;
   int64_t tiles_j_;
   std::vector<RowPairs> pairs_;
-  std::vector<size_t> outputs_;
   ProductTile product_ = product_tile();
 };
 
