@@ -23,7 +23,7 @@ import compile_cost
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/benchmarks.md"
 COMMAND = "`python3 cmake/benchmarks.py`"
-REPETITIONS = {"graph": 9, "json": 9, "product": 5, "engine": 3, "quantize": 7, "glu": 7,
+REPETITIONS = {"graph": 9, "bind": 9, "json": 9, "product": 5, "engine": 3, "quantize": 7, "glu": 7,
                "ptx": 9}
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
@@ -80,9 +80,9 @@ def rate_row(results, what, aim, name, key, unit, limit):
     return Row(what, aim, f"{middle:.0f} {unit}, best {max(rates) / 1e6:.0f}", middle >= limit)
 
 
-def growth_row(results, what, aim, name, limit):
+def growth_row(results, what, aim, name, limit, unit="ops"):
     small, large = (statistics.median(results.seconds(f"{name}/{n}")) for n in (10000, 20000))
-    return Row(what, aim, f"{large / small:.2f} times from 10,000 to 20,000 ops",
+    return Row(what, aim, f"{large / small:.2f} times from 10,000 to 20,000 {unit}",
                None if limit is None else large / small <= limit)
 
 
@@ -156,6 +156,11 @@ def table(r, compile_runs):
         time_row(r, "bind another pointer", "2 us, no allocation", "graph.bind_other_pointer",
                  2e-6, True),
         time_row(r, "demo without a token, reference engine", "none", "graph.run_no_tokens", None),
+        *(growth_row(r, f"10,000 inputs and outputs, {what}: twice as many", "2.5 times the time",
+                     f"bind.{name}", 2.5, "of each")
+          for what, name in (("binding", "bind"), ("another T", "resize"),
+                             ("another pointer", "rebind_one"), ("all pointers", "rebind_all"),
+                             ("a run", "run"))),
         growth_row(r, "JSON of 10,000 ops: twice the ops", "2.2 times the time", "json.read", 2.2),
         rate_row(r, "JSON of 10,000 ops: reading", "50 MB/s", "json.read/10000",
                  "bytes_per_second", "MB/s", 50),

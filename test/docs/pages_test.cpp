@@ -143,7 +143,8 @@ TEST(OpPages, ReadmeLeadsToEach) {
   }
 }
 
-TEST(Errors, PageHasExactlyTheCodesOfTheSource) {
+// Codes that begin a string in sources.
+std::set<std::string> emitted_codes() {
   std::set<std::string> emitted;
   for (const char* folder : {"src", "include"}) {
     for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
@@ -156,6 +157,26 @@ TEST(Errors, PageHasExactlyTheCodesOfTheSource) {
       }
     }
   }
+  return emitted;
+}
+
+// A code that no test names could be given for anything.
+TEST(Errors, EachCodeIsAssertedBySomeTest) {
+  std::set<std::string> asserted;
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "test")) {
+    const std::string extension = entry.path().extension().string();
+    if (extension != ".cpp" && extension != ".h") continue;
+    std::istringstream lines(read(entry.path()));
+    for (std::string line; std::getline(lines, line);) {
+      asserted.merge(matches(line.substr(0, line.find("//")), "\"(E-[A-Z]+(?:-[A-Z]+)*)"));
+    }
+  }
+  for (const std::string& code : emitted_codes()) EXPECT_TRUE(asserted.contains(code)) << code;
+  EXPECT_FALSE(asserted.contains(std::string("E") + "-NOBODY"));
+}
+
+TEST(Errors, PageHasExactlyTheCodesOfTheSource) {
+  const std::set<std::string> emitted = emitted_codes();
   ASSERT_GT(emitted.size(), 30u);
   const std::string page = read(kRoot / "docs/errors.md");
   EXPECT_EQ(matches(page, "^### (E-[A-Z-]+)$"), emitted);

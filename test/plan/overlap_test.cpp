@@ -146,7 +146,7 @@ class Outputs : public ::testing::Test {
     std::vector<std::string> said;
     if (e) return said;
     total_ = e.findings().total();
-    for (int64_t i = 0; i < e.findings().size(); ++i) {
+    for (int i = 0; i < e.findings().size(); ++i) {
       EXPECT_EQ("E-OVERLAP", e.findings()[i].code);
       said.push_back(std::string(e.findings()[i].op) + " " + std::string(e.findings()[i].got));
     }

@@ -179,9 +179,9 @@ std::vector<int64_t> scattered_rows(const Memory& m, const ir::Output& o,
       const int64_t place = entry * o.top_k + slot;
       if (place >= places || taken[static_cast<size_t>(place)]) {
         m.fail_index(o.scatter, r,
-                   place >= places ? "an output row below " + std::to_string(places)
-                                   : "an output row that no other row is written to",
-                   "row " + std::to_string(place));
+                     place >= places ? "an output row below " + std::to_string(places)
+                                     : "an output row that no other row is written to",
+                     "row " + std::to_string(place));
       }
       taken[static_cast<size_t>(place)] = true;
       to[static_cast<size_t>(r)] = place;
