@@ -1,4 +1,6 @@
 // What the command says of the plan of every bundled graph, for every device model.
+#include <cohort/cohort.h>
+
 #include <set>
 
 #include "cli/command.h"
@@ -6,8 +8,6 @@
 
 namespace cohort::test {
 namespace {
-
-constexpr const char* kArchs[] = {"cpu", "sm90", "sm100", "sm103", "sm107"};
 
 class GoldenPlans : public Command {};
 
@@ -17,7 +17,8 @@ TEST_F(GoldenPlans, OfEveryBundledGraphAndDevice) {
   for (const std::string& name : names) {
     const std::string file = sample(name);
     std::string text;
-    for (const char* arch : kArchs) {
+    for (int32_t d = 0; d < Device::count(); ++d) {
+      const std::string arch(Device::at(d).name());
       const Said s = cohort("plan " + file + " --arch " + arch + " --explain");
       EXPECT_EQ(0, s.exit) << name << " " << arch << s.err;
       text += masked(s.out) + "\n";

@@ -1,4 +1,9 @@
 // `cohort run --random`: inputs that suit the graph at any size, and what few rows come to.
+#include <cohort/cohort.h>
+#include <cohort/safetensors.h>
+
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <vector>
 
@@ -10,7 +15,23 @@ namespace cohort::test {
 namespace {
 
 using Json = nlohmann::json;
-using RandomRun = Command;
+
+class RandomRun : public Command {
+ protected:
+  /// Output y, f32, of a run of 64 rows.
+  [[nodiscard]] std::vector<float> made(const Result<Graph>& graph, int seed) const {
+    const std::string file_name = write("made.json", std::string(graph->json()));
+    const Said s = cohort("run " + file_name + " --size T=64 --random " + std::to_string(seed) +
+                          " --outputs " + path("y.st"));
+    EXPECT_EQ(0, s.exit) << s.err;
+    if (s.exit != 0) return {};
+    const TensorFile file = *TensorFile::read(path("y.st"));
+    const TensorView v = file.view(file.find("y"));
+    EXPECT_EQ(DType::f32, v.dtype);
+    const auto* first = static_cast<const float*>(v.data);
+    return {first, first + v.shape[0] * v.shape[1]};
+  }
+};
 
 TEST_F(RandomRun, EverySampleTakesFewRows) {
   const std::string pairs = "E-SHAPE T.size: size: wanted an even number, got ";
@@ -71,6 +92,48 @@ TEST_F(RandomRun, NothingComparedIsSaid) {
   EXPECT_LT(0, Json::parse(some.out)["compared_elements"]);
   EXPECT_EQ("reference", Json::parse(some.out)["compared"]);
   EXPECT_EQ(Json::array(), Json::parse(some.out)["different"]);
+}
+
+// The sum of no rows is 0, and that of any others is not.
+TEST_F(RandomRun, OneGroupIsEmptyInEveryForm) {
+  for (const GroupForm form : {GroupForm::starts, GroupForm::ends, GroupForm::boundaries,
+                               GroupForm::counts, GroupForm::slots}) {
+    for (const int seed : {1, 2, 77}) {
+      Builder g("sums");
+      const Tensor x = g.input("x", {g.dynamic("T", 512), 8}, DType::f32);
+      const Groups groups = g.groups("g", 4, form);
+      g.output("y", g.add(Load{.x = x, .groups = groups}).then(DBias{}));
+      const std::vector<float> y = made(std::move(g).finish(), seed);
+      ASSERT_EQ(32u, y.size());
+      std::vector<int> empty;
+      for (int i = 0; i < 4; ++i) {
+        if (std::count(y.begin() + 8 * i, y.begin() + 8 * i + 8, 0.0f) == 8) empty.push_back(i);
+      }
+      EXPECT_EQ(std::vector<int>{2}, empty) << name(form) << " " << seed;
+    }
+  }
+}
+
+TEST_F(RandomRun, DataAreOfUnitScale) {
+  const auto check = [&](const std::string& what, const auto& input) {
+    Builder g("data");
+    g.output("y", g.add(Load{.x = input(g, g.dynamic("T", 512))}));
+    double sum = 0;
+    for (const float v : made(std::move(g).finish(), 1)) sum += v * v;
+    EXPECT_GT(std::sqrt(sum / (64 * 256)), 0.5) << what;
+    EXPECT_LT(std::sqrt(sum / (64 * 256)), 2) << what;
+  };
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    check(std::string(name(dtype)), [&](Builder& g, const Dim& t) {
+      return g.input("x", {t, 256}, dtype);
+    });
+  }
+  for (const Format format : {Format::mxfp8_e4m3, Format::mxfp8_e5m2, Format::mxfp4, Format::nvfp4,
+                              Format::fp8_tensor, Format::fp8_row, Format::fp8_block128}) {
+    check(std::string(name(format)), [&](Builder& g, const Dim& t) {
+      return g.scaled_input("x", {t, 256}, format);
+    });
+  }
 }
 
 TEST_F(RandomRun, WithoutCompareNothingIsSaidOfIt) {

@@ -10,6 +10,8 @@
 // EXPECT BAD9: cohort::Groups
 // EXPECT BAD10: cohort::WeightOperand
 // EXPECT BAD11: cohort::Groups
+// EXPECT BAD12: cohort::Operand
+// EXPECT BAD13: cohort::WeightOperand
 #include <cohort/cohort.h>
 
 using namespace cohort;
@@ -50,10 +52,22 @@ void use(Builder& g, Tensor x, ScaledTensor q, Weights w, Groups ends, RowVec ga
 #elif defined(BAD11)  // numbers as groups: an offsets vector of the host
   long offsets[3] = {0, 1, 2};
   auto y = g.add(GroupedGemm{.a = x, .b = w, .groups = offsets});
+#elif defined(BAD12)  // both results of quantize as operand: which one?
+  const auto pair =
+      g.add(Load{.x = x}).then(Quantize{.to = Format::mxfp8_e4m3, .axes = Axes::both});
+  auto y = g.add(GroupedGemm{.a = pair, .b = w, .groups = ends});
+#elif defined(BAD13)  // the same as weights
+  const auto pair =
+      g.add(Load{.x = x}).then(Quantize{.to = Format::mxfp8_e4m3, .axes = Axes::both});
+  auto y = g.add(GroupedGemm{.a = x, .b = pair, .groups = ends});
 #else
   auto y = g.add(GroupedGemm{.a = x, .b = w, .groups = ends, .gather = rows});
   auto z = g.add(GroupedGemm{.a = q, .b = w, .groups = ends});
+  const auto pair =
+      g.add(Load{.x = x}).then(Quantize{.to = Format::mxfp8_e4m3, .axes = Axes::both});
+  auto v = g.add(GroupedGemm{.a = pair.row, .b = w, .groups = ends});
   (void)z;
+  (void)v;
 #endif
   (void)y;
 }

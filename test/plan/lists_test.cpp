@@ -20,7 +20,7 @@ TEST(Lists, DevicesAreThoseThatCanBeFound) {
   }
   EXPECT_EQ(names, Device::find("").findings()[0].wanted);
   EXPECT_EQ(Device::at(0).name(), Device::cpu().name());
-  EXPECT_EQ(Device::at(4).name(), Device::sm107().name());
+  EXPECT_NE(names.find(Device::sm107().name()), std::string::npos);
 }
 
 TEST(Lists, EnginesAreThoseThatCanBeAskedFor) {

@@ -100,27 +100,40 @@ def recipe_findings(text):
                 yield f"{title}: {path}: " + ("is not there" if not is_new else "is not new")
 
 
-# An example of each recipe, and the words by which sources would name it.
+# An example of each recipe, the words by which files would name it, and where it is looked for. An
+# op and an instruction are named by many tests and pages that are not about them; test/plan asks the
+# reference engine for what no other one promises.
+EVERYWHERE = ("include", "src", "test", "docs", "samples")
 EXAMPLES = [
-    ("One more epilogue op", "row_scale", r"\b(row_scale|RowScale)\b"),
-    ("One more instruction of PTX", "brev", r"\bbrev\b"),
-    ("One more engine", "reference", r"\breference_engine\b"),
-    ("One more architecture", "sm103", r"\b(sm103|1030)\b"),
+    ("One more epilogue op", "row_scale", r"\b(row_scale|RowScale)\b", ("include", "src")),
+    ("One more instruction of PTX", "brev", r"\bbrev\b", ("include", "src")),
+    ("One more engine", "reference", r"\breference_engine\b",
+     ("include", "src", "docs", "samples", "test/policy", "test/cli", "test/engine")),
+    ("One more architecture", "sm103", r"\b(sm103|1030)\b", EVERYWHERE),
 ]
+# This page, and its test.
+THEMSELVES = {"docs/map.md", "test/policy/map_test.py"}
+
+
+def words_of(path):
+    text = path.read_text(errors="replace")
+    return strip_cpp(text, strings=True) if path.suffix in CPP else text
 
 
 def example_findings(text, examples=tuple(EXAMPLES)):
     """Files that name an example, and are not in its recipe."""
-    sources = [path for path in project_files("include", "src")
-               if path.suffix in CPP and not path.match("src/cli/sample_*.cpp")]
-    for title, name, words in examples:
+    for title, name, words, folders in examples:
         allowed = {path.replace("NAME", name) for path in recipe(text, "### " + title)}
-        naming = {path.relative_to(ROOT).as_posix() for path in sources
-                  if re.search(words, strip_cpp(path.read_text(), strings=True))}
+        naming = {path.relative_to(ROOT).as_posix() for path in project_files(*folders)
+                  if path.suffix in {*CPP, ".py", ".md", ".txt"}
+                  and not path.match("src/cli/sample_*.cpp")
+                  and re.search(words, words_of(path))}
         if not naming:
             yield f"{title}: no file names {name}"
-        for path in sorted(naming - allowed):
-            yield f"{title}: {path} names {name}, and is not in the recipe"
+        for path in sorted(naming - allowed - THEMSELVES):
+            # A folder in a recipe stands for what is in it.
+            if not any(path.startswith(folder + "/") for folder in allowed):
+                yield f"{title}: {path} names {name}, and is not in the recipe"
 
 
 def main():
@@ -137,7 +150,9 @@ def main():
             ("a wrong layer", layer_findings(text.replace(plan, plan.replace("`ir`", "`json`")),
                                              folders)),
             ("a recipe too short", example_findings(re.sub(r".*op_list.*\n", "", text))),
-            ("an example that is gone", example_findings(text, [(*EXAMPLES[0][:2], "no_such")])),
+            ("a page that is forgotten", example_findings(
+                text.replace("| `docs/command.md` | its name", "| `docs/errors.md` | its name"))),
+            ("an example that is gone", example_findings(text, [(*EXAMPLES[0][:2], "no_such", ("src",))])),
             ("a wrong recipe", recipe_findings(text.replace("`src/engines.cpp`", "`src/e.cpp`")))):
         if not list(findings):
             sys.exit(f"self-test: {what} was not noticed")

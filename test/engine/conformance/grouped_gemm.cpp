@@ -154,6 +154,8 @@ CONFORMANCE(grouped_gemm, mxfp8_e5m2_by_e4m3) {
 }
 CONFORMANCE(grouped_gemm, mxfp8_by_e5m2) { quantised(c, Format::mxfp8_e4m3, Format::mxfp8_e5m2); }
 CONFORMANCE(grouped_gemm, mxfp8_by_mxfp4) { quantised(c, Format::mxfp8_e4m3, Format::mxfp4); }
+CONFORMANCE(grouped_gemm, mxfp4_by_mxfp8) { quantised(c, Format::mxfp4, Format::mxfp8_e4m3); }
+CONFORMANCE(grouped_gemm, mxfp8_e5m2_by_mxfp4) { quantised(c, Format::mxfp8_e5m2, Format::mxfp4); }
 CONFORMANCE(grouped_gemm, mxfp4) { quantised(c, Format::mxfp4, Format::mxfp4); }
 CONFORMANCE(grouped_gemm, nvfp4) { quantised(c, Format::nvfp4, Format::nvfp4); }
 CONFORMANCE(grouped_gemm, mxfp8_linear) {
@@ -174,9 +176,21 @@ CONFORMANCE(grouped_gemm, fp8_tensor_e5m2) {
   quantised(c, Format::fp8_tensor, Format::fp8_tensor, {.element = DType::e5m2},
             {.element = DType::e5m2});
 }
+CONFORMANCE(grouped_gemm, fp8_tensor_e4m3_by_e5m2) {
+  quantised(c, Format::fp8_tensor, Format::fp8_tensor, {}, {.element = DType::e5m2});
+}
 CONFORMANCE(grouped_gemm, fp8_row) { quantised(c, Format::fp8_row, Format::fp8_row); }
 CONFORMANCE(grouped_gemm, fp8_block128) {
   quantised(c, Format::fp8_block128, Format::fp8_block128, {}, {}, 200, 136);
+}
+CONFORMANCE(grouped_gemm, mxfp8_n_major) {
+  quantised(c, Format::mxfp8_e4m3, Format::mxfp8_e4m3, {}, {.major = Major::n});
+}
+CONFORMANCE(grouped_gemm, fp8_row_n_major) {
+  quantised(c, Format::fp8_row, Format::fp8_row, {}, {.major = Major::n});
+}
+CONFORMANCE(grouped_gemm, fp8_block128_n_major) {
+  quantised(c, Format::fp8_block128, Format::fp8_block128, {}, {.major = Major::n}, 200, 136);
 }
 CONFORMANCE(grouped_gemm, mxfp8_pointers) { quantised_pointers(c, Format::mxfp8_e4m3); }
 CONFORMANCE(grouped_gemm, mxfp8_e5m2_pointers) { quantised_pointers(c, Format::mxfp8_e5m2); }
