@@ -151,6 +151,7 @@ void release_grid(const Cta& cta, Machine& m) {
 
 void end_cta(Cta& cta, Machine& m) {
   cta.ended = true;
+  report_unmet(m, cta);
   launch_dependents(cta, m);
   ++m.grids[cta.grid].ended_ctas;
   if (m.events != nullptr) {

@@ -5,6 +5,17 @@
 
 namespace cohort::emu {
 
+namespace {
+
+std::string describe_lacking(const Wait& wait) {
+  const Lacking l = unpack_lacking(wait.detail);
+  if (!l.is_object) return ", which is none any more";
+  return ", whose phase lacks " + std::to_string(l.arrivals) + " arrivals and " +
+         std::to_string(l.bytes) + " bytes";
+}
+
+}  // namespace
+
 std::string describe(const Waiting& waiting) {
   std::string text = "warp " + std::to_string(waiting.warp) + " of CTA " +
                      std::to_string(waiting.cta) + ", lanes 0x";
@@ -31,7 +42,8 @@ std::string describe(const Waiting& waiting) {
     case WaitFor::previous_grids:
       return text + "wait for the grids before launch " + value;
     case WaitFor::mbarrier:
-      return text + "wait for the mbarrier at shared address " + value;
+      return text + "wait for the mbarrier at shared offset " + value +
+             describe_lacking(waiting.wait);
     case WaitFor::memory:
       return text + "wait for " + value + " columns of tensor memory";
     case WaitFor::operation:

@@ -20,6 +20,8 @@ Region shared_region(Machine& machine, const Warp& w, uint64_t address) {
   r.space = Space::shared;
   r.block = cta.index;
   r.gone = cta.ended;
+  r.barriers_begin = cta.barriers_begin;
+  r.barriers_end = cta.barriers_end;
   return r;
 }
 
@@ -104,14 +106,21 @@ void Machine::wake(Warp& warp, WaitFor what, uint64_t value) {
   ++effects;
 }
 
+Touch Machine::touch(const Warp& warp, const Insn& insn, uint32_t lanes) {
+  Touch t;
+  t.by.cta = warp.cta->index;
+  t.by.warp = warp.number.value;
+  t.by.lanes = lanes;
+  t.pc = warp.who(insn, lanes).pc;
+  t.scope = static_cast<Scope>(insn.scope);
+  return t;
+}
+
 void Machine::report(const Warp& warp, const Insn& insn, uint32_t lanes, FaultCode code) const {
   Fault f;
   f.code = code;
-  const Who who = warp.who(insn, lanes);
-  f.now.by.cta = warp.cta->index;
-  f.now.by.warp = warp.number.value;
-  f.now.by.lanes = lanes;
-  f.now.pc = who.pc;
+  f.now = touch(warp, insn, lanes);
+  f.now.scope = Scope::weak;
   report(f);
 }
 

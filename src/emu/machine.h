@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "emu/async/mbarrier.h"
 #include "emu/events.h"
 #include "emu/fault.h"
 #include "emu/kernel.h"
@@ -26,7 +28,7 @@ enum class WaitFor : uint8_t {
   cluster_barrier,  ///< value: its phase
   registers,        ///< value: how many setmaxnreg wants
   previous_grids,   ///< griddepcontrol.wait
-  mbarrier,         ///< value: shared address
+  mbarrier,         ///< value: offset in the CTA's shared memory; detail: pack(Lacking)
   memory,           ///< tensor memory or another resource; value: amount
   operation,        ///< completion of asynchronous operations; value: how many may be open
 };
@@ -51,6 +53,7 @@ struct Fragment {
   bool resumed = false;  ///< wake() was called since the handler said `park`
   uint64_t seen = 0;     ///< Machine::changes at the last poll
   Wait wait;
+  bool expired = false;  ///< nothing else could go on: a wait with a time limit ends
 };
 
 struct Warp {
@@ -70,6 +73,7 @@ struct Warp {
   uint64_t cluster_phase = 0;
   uint32_t register_count = 0;  ///< ledger of setmaxnreg
   bool rotate = false;          ///< the next turn goes to another fragment
+  uint64_t yielded = 0;         ///< Machine::changes when a poll last found nothing
   uint64_t instructions = 0;
   uint64_t lane_instructions = 0;
 
@@ -121,6 +125,9 @@ struct Cta {
   std::vector<uint8_t> local;
   std::vector<std::unique_ptr<Warp>> warps;
   NamedBarrier barriers[kNamedBarriers];
+  std::map<uint32_t, Mbarrier> mbarriers;  ///< by offset
+  uint32_t barriers_begin = 0;             ///< the bytes that mbarriers stand in: [begin, end)
+  uint32_t barriers_end = 0;
   uint32_t live_warps = 0;
   uint32_t free_registers = 0;  ///< given back by setmaxnreg.dec
   bool launched_dependents = false;
@@ -138,7 +145,9 @@ struct Region {
   uint64_t lane_stride = 0;  ///< local memory: from lane to lane
   bool watched = true;       ///< accesses make events
   bool read_only = false;
-  bool gone = false;  ///< shared memory of a CTA that has ended
+  bool gone = false;            ///< shared memory of a CTA that has ended
+  uint32_t barriers_begin = 0;  ///< of shared memory: offsets where mbarriers are
+  uint32_t barriers_end = 0;
 };
 
 /// Generic addresses: bits 32 up tell the window, but buffer i begins at (i + 1) << 36.
@@ -242,6 +251,8 @@ class Machine {
   uint32_t leader(uint32_t lanes);
   void report(const Warp& warp, const Insn& insn, uint32_t lanes, FaultCode code) const;
   void report(const Fault& fault) const;
+  /// These lanes at this instruction, as a report names them.
+  [[nodiscard]] static Touch touch(const Warp& warp, const Insn& insn, uint32_t lanes);
 
  private:
   uint32_t next_sync_ = 0;

@@ -10,6 +10,7 @@
 #include "emu/barrier.h"
 #include "emu/launch_check.h"
 #include "emu/special.h"
+#include "emu/stuck.h"
 #include "emu/warp.h"
 
 namespace cohort::emu {
@@ -41,7 +42,6 @@ class Runner {
   bool take_turn();
   void run_task(size_t which);
   void watch();
-  void report_stuck(FaultCode code);
   RunResult result();
 
   RunInput input_;
@@ -62,6 +62,7 @@ class Runner {
   uint64_t instructions_ = 0;
   uint64_t seen_effects_ = 0;
   uint64_t seen_time_ = 0;
+  WaitLimit wait_limit_;
 };
 
 void Runner::add_module_buffers() {
@@ -283,6 +284,11 @@ bool Runner::take_turn() {
     return true;
   }
   if (ready.empty()) return false;
+  if (kind == ScheduleKind::starve || kind == ScheduleKind::in_order) {
+    // Who polls in vain would have every turn.
+    const auto idle = [&](const Warp* w) { return w->yielded == machine_.changes; };
+    if (!std::all_of(ready.begin(), ready.end(), idle)) std::erase_if(ready, idle);
+  }
   if (kind == ScheduleKind::starve && ready.size() > 1) {
     const uint32_t starved = schedule_.spec().starved % std::max(next_warp_, 1u);
     std::erase_if(ready, [&](const Warp* w) { return w->number.value == starved; });
@@ -297,24 +303,6 @@ bool Runner::take_turn() {
   return true;
 }
 
-void Runner::report_stuck(FaultCode code) {
-  for (const Warp* w : alive_) {
-    std::vector<Fragment> all = w->rest;
-    if (w->cur.lanes != 0) all.push_back(w->cur);
-    for (const Fragment& f : all) {
-      machine_.stuck.push_back(
-          {w->cta->index, w->id, f.lanes, w->cta->grid, w->pc_base + f.pc, f.wait});
-    }
-    if (all.empty()) continue;
-    // Lanes that wait for lanes of their own warp, which wait elsewhere, are apart.
-    const bool apart = code == FaultCode::deadlock && all.size() > 1 &&
-                       std::any_of(all.begin(), all.end(),
-                                   [](const Fragment& f) { return f.wait.what == WaitFor::lanes; });
-    machine_.report(*w, w->kernel->code[all[0].pc], all[0].lanes,
-                    apart ? FaultCode::divergence : code);
-  }
-}
-
 void Runner::watch() {
   const uint64_t time = machine_.time;
   if (machine_.effects != seen_effects_) {
@@ -324,7 +312,7 @@ void Runner::watch() {
   const RunLimits& l = input_.limits;
   if (time - seen_time_ <= l.idle_instructions && time <= l.instructions) return;
   machine_.stopped = true;
-  report_stuck(FaultCode::livelock);
+  report_stuck(machine_, alive_, FaultCode::livelock);
 }
 
 RunResult Runner::result() {
@@ -372,9 +360,9 @@ RunResult Runner::run() {
     start_ctas();
     if (!take_turn()) {
       if (alive_.empty() && grids_ended_ == machine_.grids.size()) break;
-      if (!alive_.empty()) {
+      if (!alive_.empty() && !wait_limit_.reached(machine_, alive_)) {
         machine_.stopped = true;
-        report_stuck(FaultCode::deadlock);
+        report_stuck(machine_, alive_, FaultCode::deadlock);
       }
     }
     free_ended();

@@ -162,8 +162,10 @@ After hold(Warp& w, const Step& s, uint32_t lanes, State state, const Wait& wait
 
 After after_handler(Warp& w, const Step& s, uint32_t lanes, Next next) {
   switch (next) {
-    case Next::go:
     case Next::yield:
+      w.yielded = w.machine->changes;
+      [[fallthrough]];
+    case Next::go:
       w.cur.pc = s.pc + 1;
       w.cur.lanes = s.lanes;
       w.cur.resumed = false;
@@ -306,6 +308,19 @@ void run_turn(Warp& w, uint32_t budget) {
     if (!run_fragment(w, left)) break;
   }
   w.machine->time += w.instructions - before;
+}
+
+bool expire_wait(Warp& w) {
+  bool any = false;
+  const auto expire = [&](Fragment& f) {
+    if (f.lanes == 0 || f.state != State::poll || f.wait.what != WaitFor::mbarrier) return;
+    f.state = State::ready;
+    f.expired = true;
+    any = true;
+  };
+  expire(w.cur);
+  for (Fragment& f : w.rest) expire(f);
+  return any;
 }
 
 }  // namespace cohort::emu

@@ -2,6 +2,7 @@
 // inline, because files of every ISA level use it.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -86,6 +87,24 @@ struct Reach {
   alignas(64) uint64_t offset[32];
 };
 
+/// False after a report: a lane touches the bytes of a live mbarrier.
+inline __attribute__((noinline)) bool check_barriers(Warp& w, const Insn& i, const Reach& reach,
+                                                     uint32_t bytes, Kind kind) {
+  const Region& r = reach.region;
+  const uint64_t from = r.barriers_begin - std::min<uint64_t>(r.barriers_begin, bytes - 1);
+  uint32_t near = 0;
+  COHORT_LANES near |= reach.offset[l] - from < r.barriers_end - from ? 1u << l : 0;
+  near &= reach.lanes;
+  for (; near != 0; near &= near - 1) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(near));
+    Touch by = Machine::touch(w, i, 1u << lane);
+    by.kind = kind;
+    const Cta& cta = *w.machine->ctas[r.block];
+    if (!check_barrier_bytes(*w.machine, cta, reach.offset[lane], bytes, by)) return false;
+  }
+  return true;
+}
+
 /// The lanes of `left` that reach the region of the first of them. False after a fault. Not
 /// inlined: every memory instruction has it.
 inline __attribute__((noinline)) bool next_reach(Warp& w, const Insn& i, uint32_t left,
@@ -113,6 +132,7 @@ inline __attribute__((noinline)) bool next_reach(Warp& w, const Insn& i, uint32_
     report_bad_lane(w, i, r, address, lane, bytes, kind);
     return false;
   }
+  if (r.barriers_end != 0 && !check_barriers(w, i, reach, bytes, kind)) return false;
   if (r.watched && w.machine->events != nullptr) {
     w.machine->events->access(LaneAccess{w.who(i, reach.lanes), r.space, kind,
                                          static_cast<Scope>(i.scope), static_cast<uint8_t>(bytes),

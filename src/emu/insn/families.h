@@ -8,6 +8,7 @@ namespace cohort::emu {
 extern const Family kControl;
 extern const Family kAtomic;
 extern const Family kBarrier;
+extern const Family kMbarrier;
 extern const Family kCollective;
 extern const Family kMatrix;
 extern const Family kMmaSync;

@@ -21,9 +21,9 @@ extern const Family kPack;
 namespace {
 
 const Family* const kList[] = {
-    &kControl, &kMove,   &kInteger, &kDot,        &kBits,    &kFields,
-    &kFloat,   &kDouble, &kHalf,    &kCompare,    &kConvert, &kPack,
-    &kMemory,  &kAtomic, &kBarrier, &kCollective, &kMatrix,  &kMmaSync,
+    &kControl, &kMove,     &kInteger,    &kDot,     &kBits,    &kFields, &kFloat,
+    &kDouble,  &kHalf,     &kCompare,    &kConvert, &kPack,    &kMemory, &kAtomic,
+    &kBarrier, &kMbarrier, &kCollective, &kMatrix,  &kMmaSync,
 };
 
 }  // namespace
