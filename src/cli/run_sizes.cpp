@@ -1,6 +1,9 @@
 // Named extents of a run, and how the names of a file fit the graph's.
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <set>
+#include <string>
 #include <unordered_set>
 #include <utility>
 
@@ -94,6 +97,30 @@ SizeMap given_sizes(const std::vector<std::string>& given, std::vector<Problem>&
   return sizes;
 }
 
+// Inputs that a file has with another rank than the graph: by a name of an extent that each would
+// have said.
+std::map<std::string, Problem> other_ranks(const Json& graph, const TensorFile& file) {
+  std::map<std::string, Problem> found;
+  for (const Json& input : graph["inputs"]) {
+    const std::string name = input["name"];
+    const int32_t i = file.find(name);
+    if (i < 0 || input["role"] == "weight_pointers") continue;
+    const auto wanted = static_cast<int32_t>(input["shape"].size());
+    const int32_t got = file.view(i).rank;
+    if (got == wanted) continue;
+    const auto extents = [](int32_t rank) {
+      return std::to_string(rank) + (rank == 1 ? " extent" : " extents");
+    };
+    const Problem problem{"E-SHAPE", shown(name),
+                          "wanted " + extents(wanted) + ", the file has " + extents(got),
+                          extents(wanted), extents(got)};
+    for (const Json& extent : input["shape"]) {
+      if (extent.is_string()) found.emplace(extent.get<std::string>(), problem);
+    }
+  }
+  return found;
+}
+
 // Extents that nobody gave and that count entries of an index into no rows: such an index has none.
 void empty_indices(const Json& graph, const SizeMap& given, SizeMap& sizes) {
   // Only whether there are rows matters, and products of small extents do not overflow.
@@ -143,9 +170,16 @@ SizeMap infer_sizes(const Json& graph, const TensorFile* file,
     const auto rows = input["row_alignment"].get<int64_t>();
     if (rows > unit && rows < (int64_t{1} << 20)) unit = rows;
   }
+  std::map<std::string, Problem> misfits;
+  if (file != nullptr) misfits = other_ranks(graph, *file);
+  std::set<std::string> told_of;  // inputs: one mistake, one finding
   for (const Json& dim : graph["dims"]) {
     const std::string name = dim["name"];
     if (sizes.contains(name)) continue;
+    if (const auto misfit = misfits.find(name); misfit != misfits.end()) {
+      if (told_of.insert(misfit->second.op).second) problems.push_back(misfit->second);
+      continue;
+    }
     if (file != nullptr) {
       std::string message = "no input's shape says it; give --size ";
       message += name;

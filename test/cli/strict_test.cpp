@@ -10,6 +10,7 @@
 namespace cohort::test {
 namespace {
 
+using Json = nlohmann::json;
 using Strict = Command;
 
 // A safetensors file of the given header and `bytes` zero bytes.
@@ -66,6 +67,24 @@ TEST_F(Strict, EveryProblemOfAFileAtOnce) {
   for (const char* want : {"E-SIZE T", "E-TENSOR x", "E-TENSOR w", "E-TENSOR zz"}) {
     EXPECT_NE(s.err.find(want), std::string::npos) << want << "\n" << s.err;
   }
+}
+
+// Who would have said T is there, with a rank that is not the graph's: that is what is wrong.
+TEST_F(Strict, AnotherRankIsNoMissingSize) {
+  Json g = Json::parse(cohort("sample bf16_ends").out);
+  g["inputs"][0]["shape"] = {"T", "K"};
+  g["inputs"][1]["shape"][2] = "K";
+  g["dims"].push_back({{"name", "K"}, {"bound", 512}});
+  const std::string file =
+      write("rank.st", tensors(R"({"x":{"dtype":"BF16","shape":[1,4,8],"data_offsets":[0,64]},)"
+                               R"("rows":{"dtype":"I32","shape":[8],"data_offsets":[64,96]}})",
+                               96));
+  const Said s = cohort("run " + write("g.json", g.dump()) + " --inputs " + file);
+  EXPECT_EQ(1, s.exit);
+  EXPECT_EQ(0u, s.err.rfind("E-SHAPE x: wanted 2 extents, the file has 3 extents\n"
+                            "E-TENSOR w: the file has no such tensor\nREPRO",
+                            0))
+      << s.err;
 }
 
 TEST_F(Strict, ManyProblemsAreCounted) {
