@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "emu/async/tensor_pipe.h"
+
 namespace cohort::emu {
 
 namespace {
@@ -151,6 +153,7 @@ void release_grid(const Cta& cta, Machine& m) {
 
 void end_cta(Cta& cta, Machine& m) {
   cta.ended = true;
+  end_tensor_unit(cta, m);
   report_unmet(m, cta);
   launch_dependents(cta, m);
   ++m.grids[cta.grid].ended_ctas;

@@ -73,6 +73,8 @@ void Decoder::emit(const Insn& added) {
   }
   kernel_.code.push_back(added);
   kernel_.source.push_back(s);
+  kernel_.uses.insert(kernel_.uses.end(), named_.begin(), named_.end());
+  kernel_.use_begin.push_back(static_cast<uint32_t>(kernel_.uses.size()));
 }
 
 void Decoder::before(const Insn& added) {
@@ -141,6 +143,7 @@ void Decoder::decode_one(const ptx::Instruction& i) {
   i_ = &i;
   refused_ = false;
   skip_ = false;
+  named_.clear();
   insn = Insn{};
   if (!looked_up_[i.opcode]) {
     looked_up_[i.opcode] = true;
@@ -173,6 +176,7 @@ void Decoder::expand(Expansion& e) {
   }
   e.pcs.push_back(static_cast<uint32_t>(kernel_.code.size()));
   i_ = nullptr;
+  named_.clear();
   if (e.is_entry) {
     Insn end;
     end.flow = Flow::exit;

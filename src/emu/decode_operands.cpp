@@ -88,6 +88,7 @@ uint32_t Decoder::word_of(uint32_t register_index) {
     const ptx::Type type = type_of_register(register_index);
     word = type == ptx::Type::pred ? allocate_predicate() : allocate(ptx::bytes_of(type));
   }
+  if (type_of_register(register_index) != ptx::Type::pred) named_.push_back(word);
   return word;
 }
 
@@ -351,6 +352,10 @@ uint32_t Decoder::part_width(int i, int j) const {
 bool Decoder::is_constant(int i) const {
   const ptx::Operand* o = peek(i);
   return o != nullptr && is_number(*o);
+}
+bool Decoder::is_address(int i) const {
+  const ptx::Operand* o = peek(i);
+  return o != nullptr && o->kind == OperandKind::address;
 }
 bool Decoder::is_sink(int i) const {
   const ptx::Operand* o = peek(i);

@@ -53,6 +53,7 @@ class Decoder final : public Build {
   bool constant(int i, int64_t* value) override;
   [[nodiscard]] bool is_constant(int i) const override;
   [[nodiscard]] bool is_sink(int i) const override;
+  [[nodiscard]] bool is_address(int i) const override;
   [[nodiscard]] bool is_predicate(int i) const override;
   uint32_t pool32(uint32_t value) override;
   uint32_t pool64(uint64_t value) override;
@@ -108,6 +109,7 @@ class Decoder final : public Build {
   std::vector<bool> looked_up_;
   Expansion* e_ = nullptr;
   const ptx::Instruction* i_ = nullptr;
+  std::vector<uint32_t> named_;  ///< Registers of the instruction so far.
   bool refused_ = false;
   bool skip_ = false;  ///< The maker has emitted all that there is.
   bool over_limit_ = false;

@@ -77,6 +77,8 @@ enum class Agent : uint8_t {
   tensor_load,    ///< tcgen05.ld of one warp, complete at drain().
   tensor_store,   ///< tcgen05.st of one warp, complete at drain().
   warpgroup_mma,  ///< wgmma of one warp's part of a warpgroup, complete at drain().
+  tensor_commit,  ///< tcgen05.commit: what this thread began in the tensor pipe until now with
+                  ///< PipeStep::cta_group. It makes no accesses; publish() says that it arrives.
 };
 
 /// Which pipelined pair two operations of the tensor pipe would have to form to run in the order
@@ -189,7 +191,8 @@ class Events {
   /// What a copy did becomes part of what `sync` gathers: complete_tx, cp.async.mbarrier.arrive.
   /// `lanes`: of a thread_copy, those that arrive.
   virtual void publish(OpId op, SyncId sync, uint32_t lanes) = 0;
-  /// tcgen05.commit: so do the tensor_pipe operations that this thread began with that cta_group.
+  /// So do the tensor_pipe operations that this thread began with that cta_group: a tensor_commit
+  /// that arrives at once.
   virtual void commit(Who who, uint8_t cta_group, SyncId sync) = 0;
 
   /// What `who` knows becomes part of what `sync` gathers.

@@ -30,7 +30,8 @@ namespace {
 
 bool same(const Fault& a, const Fault& b) {
   return a.code == b.code && a.now.pc == b.now.pc && a.has_earlier == b.has_earlier &&
-         a.earlier.pc == b.earlier.pc && a.has_place == b.has_place && a.space == b.space;
+         a.earlier.pc == b.earlier.pc && a.has_place == b.has_place && a.space == b.space &&
+         a.note == b.note;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -81,6 +82,7 @@ struct Fault {
   int64_t wanted = 0;  ///< Of faults with numbers: what was expected, and what there was.
   int64_t got = 0;
   uint64_t count = 1;  ///< How often, counted in places.
+  std::string note;    ///< Which rule is broken, where the code alone does not say it.
 };
 
 /// Takes faults as they are found.

@@ -129,6 +129,9 @@ struct Kernel {
   std::vector<std::string> opcodes;
   std::vector<std::string> files;
   std::vector<uint32_t> extra;
+  /// Words of the registers that instruction i names: uses[use_begin[i]] to uses[use_begin[i + 1]].
+  std::vector<uint32_t> uses;
+  std::vector<uint32_t> use_begin = {0};
   std::vector<uint32_t> pool;
   std::vector<BufferAddress> pool_buffers;
   std::vector<SharedAddress> pool_shared;

@@ -116,9 +116,11 @@ Touch Machine::touch(const Warp& warp, const Insn& insn, uint32_t lanes) {
   return t;
 }
 
-void Machine::report(const Warp& warp, const Insn& insn, uint32_t lanes, FaultCode code) const {
+void Machine::report(const Warp& warp, const Insn& insn, uint32_t lanes, FaultCode code,
+                     std::string note) const {
   Fault f;
   f.code = code;
+  f.note = std::move(note);
   f.now = touch(warp, insn, lanes);
   f.now.scope = Scope::weak;
   report(f);

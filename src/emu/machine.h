@@ -10,14 +10,17 @@
 #include <vector>
 
 #include "emu/async/mbarrier.h"
+#include "emu/async/tensor_memory.h"
 #include "emu/events.h"
 #include "emu/fault.h"
 #include "emu/kernel.h"
+#include "emu/rules.h"
 #include "emu/schedule.h"
 
 namespace cohort::emu {
 
 struct Cta;
+struct InFlight;
 class Machine;
 
 /// What a fragment waits for; a report of a deadlock says it in words.
@@ -71,9 +74,13 @@ struct Warp {
   uint8_t* local = nullptr;      ///< 32 times Kernel::local_bytes
   uint32_t cluster_arrived = 0;  ///< lanes that wait for the phase below
   uint64_t cluster_phase = 0;
-  uint32_t register_count = 0;  ///< ledger of setmaxnreg
-  bool rotate = false;          ///< the next turn goes to another fragment
-  uint64_t yielded = 0;         ///< Machine::changes when a poll last found nothing
+  uint32_t register_count = 0;                       ///< ledger of setmaxnreg
+  bool rotate = false;                               ///< the next turn goes to another fragment
+  std::vector<std::shared_ptr<InFlight>> in_flight;  ///< Operations on registers: in_flight.h
+  std::vector<uint16_t> busy;                        ///< Of each 32 words: how many of those.
+  uint32_t product_groups = 0;                       ///< wgmma.commit_group so far.
+  bool may_multiply = false;                         ///< wgmma.fence was there.
+  uint64_t yielded = 0;  ///< Machine::changes when a poll last found nothing
   uint64_t instructions = 0;
   uint64_t lane_instructions = 0;
 
@@ -130,6 +137,7 @@ struct Cta {
   uint32_t barriers_end = 0;
   uint32_t live_warps = 0;
   uint32_t free_registers = 0;  ///< given back by setmaxnreg.dec
+  TensorUnit tensor;
   bool launched_dependents = false;
   bool ended = false;
 };
@@ -215,6 +223,7 @@ class Machine {
   Schedule& schedule;
   Events* events;
   FaultSink* faults;
+  Rules rules;
   std::vector<Buffer> buffers;
   std::vector<GridState> grids;
   std::deque<std::unique_ptr<Cta>> ctas;  ///< by Cta::index
@@ -249,7 +258,8 @@ class Machine {
   void wake(Warp& warp, WaitFor what, uint64_t value);
   /// The lane that elect.sync chooses of a mask.
   uint32_t leader(uint32_t lanes);
-  void report(const Warp& warp, const Insn& insn, uint32_t lanes, FaultCode code) const;
+  void report(const Warp& warp, const Insn& insn, uint32_t lanes, FaultCode code,
+              std::string note = {}) const;
   void report(const Fault& fault) const;
   /// These lanes at this instruction, as a report names them.
   [[nodiscard]] static Touch touch(const Warp& warp, const Insn& insn, uint32_t lanes);

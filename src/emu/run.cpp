@@ -22,7 +22,9 @@ class Runner {
   explicit Runner(RunInput input)
       : input_(std::move(input)),
         schedule_(input_.schedule),
-        machine_(schedule_, input_.events, input_.faults) {}
+        machine_(schedule_, input_.events, input_.faults) {
+    machine_.rules = input_.rules;
+  }
 
   RunResult run();
 

@@ -37,6 +37,7 @@ struct RunInput {
   std::vector<Launch> launches;
   ScheduleSpec schedule;
   RunLimits limits;
+  Rules rules;                  ///< What the profile allows.
   Events* events = nullptr;     ///< May be null.
   FaultSink* faults = nullptr;  ///< May be null.
 };

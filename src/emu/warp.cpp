@@ -8,6 +8,7 @@
 #include <bit>
 
 #include "emu/barrier.h"
+#include "emu/in_flight.h"
 
 namespace cohort::emu {
 
@@ -265,6 +266,7 @@ bool run_fragment(Warp& w, uint64_t& left) {
     --left;
     if (lanes != 0) {
       lane_count += static_cast<uint64_t>(std::popcount(lanes));
+      if (!w.in_flight.empty()) touch_registers(w, s.pc, lanes);
       if (i.flow == Flow::none) {
         const Handler handler = lanes == ~0u ? i.all : (lanes & (lanes - 1)) != 0 ? i.some : i.one;
         const Next next = handler(w, i, lanes);

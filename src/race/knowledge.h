@@ -100,6 +100,8 @@ class Knowledge {
                                       emu::Agent kind);
   AgentId add_agent(const Warp& warp, const emu::Who& who, emu::Agent kind);
   [[nodiscard]] uint32_t new_operation();
+  [[nodiscard]] emu::OpId begin_commit(const emu::Who& who, uint8_t cta_group);
+  void publish_commit(const Operation& op, emu::SyncId sync);
   void set_views(Operation& op, const Warp& warp, const Knower& group);
   void enter_pipe(Operation& op, const Warp& warp, Knower& group, const emu::PipeStep& step);
   [[nodiscard]] Pipe& pipe_of(const Warp& warp, const Knower& group, const emu::Who& who,

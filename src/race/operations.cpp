@@ -12,6 +12,8 @@ using emu::PipeStep;
 namespace {
 
 constexpr int kTickBits = 24;
+/// In the place of an agent: a commit, which is none. Agents are fewer.
+constexpr AgentId kCommit = 0xFFFF;
 
 emu::OpId make_id(AgentId writer, Tick tick, uint32_t index) {
   return {uint64_t{writer} << 48 | uint64_t{tick} << kTickBits | index};
@@ -161,6 +163,7 @@ void Knowledge::enter_pipe(Operation& op, const Warp& warp, Knower& group, const
 }
 
 emu::OpId Knowledge::begin(emu::Who who, Agent agent, PipeStep step) {
+  if (agent == Agent::tensor_commit) return begin_commit(who, step.cta_group);
   Warp& w = warp(who.warp.value);
   if (agent == Agent::tensor_pipe) w.split(who.lanes);
   const uint32_t index = new_operation();
@@ -228,6 +231,7 @@ void Knowledge::drain(emu::Who who, emu::OpId op, Covers covers) {
 }
 
 void Knowledge::publish(emu::OpId op, emu::SyncId id, uint32_t lanes) {
+  if (writer_of(op) == kCommit) return publish_commit(operation(op), id);
   Sync& s = sync(id);
   const AgentId writer = writer_of(op);
   const AgentInfo& info = registry_.agent(writer);
@@ -249,25 +253,45 @@ void Knowledge::publish(emu::OpId op, emu::SyncId id, uint32_t lanes) {
   s.any_gathered.raise(info.sibling, tick);
 }
 
-void Knowledge::commit(emu::Who who, uint8_t cta_group, emu::SyncId id) {
-  Warp& w = warp(who.warp.value);
-  Sync& s = sync(id);
-  Bucket& b = s.gathered.at(kNear, 1);
+emu::OpId Knowledge::begin_commit(const emu::Who& who, uint8_t cta_group) {
+  const Warp& w = warp(who.warp.value);
+  const uint32_t index = new_operation();
+  Operation& op = operations_[index];
+  op.kind = Agent::tensor_commit;
+  op.who = who;
+  op.cta = w.cta;
+  for (Clock* c : {&op.generic, &op.shared, &op.global, &op.exec, &op.any}) *c = {};
   for (const Pipe& p : pipes_[registry_.cluster_of(w.cta)]) {
     if (p.warp != who.warp.value || (p.lane & who.lanes) == 0 || p.step.cta_group != cta_group) {
       continue;
     }
-    b.view[kBase].join(p.base);
-    b.view[kAsyncShared].join(p.shared);
-    b.view[kAsyncGlobal].join(p.global);
-    b.view[kExec].join(p.order);
-    for (const View v : {kBase, kExec, kAsyncShared, kAsyncGlobal}) {
-      b.view[v].raise(p.done, p.tick);
+    op.generic.join(p.base);
+    op.shared.join(p.shared);
+    op.global.join(p.global);
+    op.exec.join(p.order);
+    op.any.join(p.order);
+    for (Clock* c : {&op.generic, &op.shared, &op.global, &op.exec, &op.any}) {
+      c->raise(p.done, p.tick);
     }
-    b.view[kExec].raise(p.issued, p.tick);
-    s.any_gathered.join(p.order);
-    s.any_gathered.raise(p.done, p.tick);
+    op.exec.raise(p.issued, p.tick);
   }
+  return make_id(kCommit, 0, index);
+}
+
+void Knowledge::publish_commit(const Operation& op, emu::SyncId id) {
+  Sync& s = sync(id);
+  Bucket& b = s.gathered.at(kNear, 1);
+  b.view[kBase].join(op.generic);
+  b.view[kAsyncShared].join(op.shared);
+  b.view[kAsyncGlobal].join(op.global);
+  b.view[kExec].join(op.exec);
+  s.any_gathered.join(op.any);
+}
+
+void Knowledge::commit(emu::Who who, uint8_t cta_group, emu::SyncId id) {
+  const emu::OpId op = begin_commit(who, cta_group);
+  publish_commit(operation(op), id);
+  end(op);
 }
 
 }  // namespace cohort::race

@@ -12,5 +12,8 @@ extern const Family kMbarrier;
 extern const Family kCollective;
 extern const Family kMatrix;
 extern const Family kMmaSync;
+extern const Family kTensorMemory;
+extern const Family kTensorPipe;
+extern const Family kWarpgroup;
 
 }  // namespace cohort::emu

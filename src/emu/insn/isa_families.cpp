@@ -21,9 +21,10 @@ extern const Family kPack;
 namespace {
 
 const Family* const kList[] = {
-    &kControl, &kMove,     &kInteger,    &kDot,     &kBits,    &kFields, &kFloat,
-    &kDouble,  &kHalf,     &kCompare,    &kConvert, &kPack,    &kMemory, &kAtomic,
-    &kBarrier, &kMbarrier, &kCollective, &kMatrix,  &kMmaSync,
+    &kControl, &kMove,         &kInteger,    &kDot,       &kBits,       &kFields,
+    &kFloat,   &kDouble,       &kHalf,       &kCompare,   &kConvert,    &kPack,
+    &kMemory,  &kAtomic,       &kBarrier,    &kMbarrier,  &kCollective, &kMatrix,
+    &kMmaSync, &kTensorMemory, &kTensorPipe, &kWarpgroup,
 };
 
 }  // namespace

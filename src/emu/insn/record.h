@@ -100,6 +100,7 @@ class Build {
   virtual bool constant(int i, int64_t* value) = 0;
   [[nodiscard]] virtual bool is_constant(int i) const = 0;
   [[nodiscard]] virtual bool is_sink(int i) const = 0;
+  [[nodiscard]] virtual bool is_address(int i) const = 0;
   [[nodiscard]] virtual bool is_predicate(int i) const = 0;
   /// A constant of the pool.
   virtual uint32_t pool32(uint32_t value) = 0;
