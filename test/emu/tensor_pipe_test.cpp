@@ -476,6 +476,20 @@ TEST(TensorFaults, ACommitOfAnotherThreadTracksNothing) {
   EXPECT_TRUE(r.has(FaultCode::commit_empty)) << r.text();
 }
 
+TEST(TensorFaults, ACommitGoesToAnMbarrierOfTheCluster) {
+  const Case c = bf16_case();
+  const auto bad = [&](const std::string& code) {
+    const auto r = run_tensor(replaced(kernel_of_case(c), commit("%bar"), code), image_of(c).words);
+    EXPECT_FALSE(r.completed);
+    return r;
+  };
+  const std::string far = "add.u32 %r150, %bar, 0x21000000;\n" + commit("%r150");
+  EXPECT_TRUE(bad(far).has(FaultCode::bounds));
+  EXPECT_TRUE(bad(commit("%bar+24")).has(FaultCode::barrier_invalid));
+  EXPECT_TRUE(bad(replaced(commit("%bar"), ".b64 [%bar]", ".multicast::cluster.b64 [%bar], 2"))
+                  .has(FaultCode::bounds));
+}
+
 TEST(TensorFaults, DescriptorsAreChecked) {
   const Case good = bf16_case();
   const auto expect = [&](const Case& c, const std::function<void(Image&)>& damage,

@@ -165,6 +165,24 @@ TEST(Commit, CoversWhatCameBeforeItOnly) {
   EXPECT_EQ(r.found().size(), 1U);
 }
 
+// A commit arrives some time after its issue: what was begun between them is none of its own.
+TEST(Commit, CoversWhatCameBeforeItsIssueOnly) {
+  Stream r;
+  fill(r);
+  const Bar full = r.bar();
+  const Lanes t = r.warp(0).lane(0);
+  mma(r, 0, 1);
+  Op commit = t.begin(Agent::tensor_commit, {PipeStep::Op::mma, 1, 0});
+  t.mma(1).touch(columns(Kind::write, 64, 8));
+  commit.publish(full);
+  r.flip(full);
+  r.warp(1).acquire(full).fence(Fence::tensor_after);
+  load(r, 1, 0, 64);
+  EXPECT_EQ(r.found(), Faults{});
+  load(r, 1, 64, 8);
+  EXPECT_EQ(r.found().size(), 1U);
+}
+
 // The order of a shared stage: load, wait, products, commit, the next load.
 TEST(Commit, HandsAStageBackToTheCopies) {
   for (const bool strict : {true, false}) {

@@ -309,10 +309,10 @@ bool arrive_at(Machine& m, const PipeIssue& issue, uint32_t rank, uint32_t offse
   Mbarrier* barrier = find_mbarrier(m, cta, offset, by);
   if (barrier == nullptr) return false;
   if (issue.has_op) {
-    m.events->access(w.who(*issue.insn, 1u << issue.lane),
-                     Box{Space::shared, Proxy::generic, Kind::barrier, cta.index, offset,
-                         kMbarrierBytes},
-                     Scope::cluster);
+    m.events->access(
+        w.who(*issue.insn, 1u << issue.lane),
+        Box{Space::shared, Proxy::generic, Kind::barrier, cta.index, offset, kMbarrierBytes},
+        Scope::cluster);
     m.events->publish(issue.op, barrier->sync, 0);
   }
   return arrive(m, cta, *barrier, 1, by);
@@ -340,13 +340,17 @@ Next commit(Warp& w, const Insn& i, uint32_t lanes) {
                                           {PipeStep::Op::mma, i.bytes, 0});
     }
     const auto at = static_cast<uint32_t>(address[lane]);
-    const uint32_t mask = i.b == kNoOperand ? 1u << (at >> kRankShift)
-                                            : value32(w, i.b, lane) & 0xFFFF;
+    const uint32_t rank = at >> kRankShift;
+    if (rank >= w.cta->cluster->size) {
+      report_bad_lane(w, i, {}, address, lane, kMbarrierBytes, Kind::barrier);
+      return Next::stop;
+    }
+    const uint32_t mask = i.b == kNoOperand ? 1u << rank : value32(w, i.b, lane) & 0xFFFF;
     const uint32_t offset = at & ((1u << kRankShift) - 1);
     enqueue(issue, [issue, mask, offset](Machine& machine) {
       for (uint32_t rest = mask; rest != 0 && !machine.stopped; rest &= rest - 1) {
-        const auto rank = static_cast<uint32_t>(std::countr_zero(rest));
-        if (!arrive_at(machine, issue, rank, offset)) machine.stopped = true;
+        const auto to = static_cast<uint32_t>(std::countr_zero(rest));
+        if (!arrive_at(machine, issue, to, offset)) machine.stopped = true;
       }
       if (issue.has_op) machine.events->end(issue.op);
     });
