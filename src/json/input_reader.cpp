@@ -30,6 +30,20 @@ void InputReader::shape(const Item& item, ir::Value& value) {
   for (const Value& e : d_.of(*v)) {
     if (!extent("shape", e, shape[shape.rank++], value.faulty)) return;
   }
+  is_shape_read_ = true;
+}
+
+void InputReader::note_dims(const Item& item, ir::Extents& shape) {
+  shape = {};
+  const Value* v = find(item, "shape");
+  if (v == nullptr) return;
+  const auto note = [&](const Value& e) {
+    const auto it = e.kind == Kind::string ? symbols_.find(e.text) : symbols_.end();
+    if (it != symbols_.end() && shape.rank < kMaxRank) shape[shape.rank++].symbol = it->second;
+  };
+  note(*v);
+  if (v->kind != Kind::list) return;
+  for (const Value& e : d_.of(*v)) note(e);
 }
 
 bool InputReader::extent(std::string_view key, const Value& e, ir::Extent& extent, bool& faulty) {
@@ -54,6 +68,7 @@ void InputReader::input(const Item& item) {
   const std::string_view input_name = text(item, "name");
   if (!input_name.empty()) title_ = input_name;
   ir::Value v;
+  is_shape_read_ = false;
   v.role = choice(item, "role", Role::tensor);
   const auto keys = ir::input_keys(v.role);
   if (good_ && keys.empty()) fail("role", "E-ROLE", "a role that an input can have", "value");
@@ -68,6 +83,7 @@ void InputReader::input(const Item& item) {
     r_.add_input(input_name, v, {nullptr, 0});
   } else {
     v.faulty = true;
+    if (!is_shape_read_) note_dims(item, v.shape);
     v.input = static_cast<int32_t>(g_.inputs.size());
     g_.values.push_back(v);
     g_.inputs.push_back({std::string(input_name), static_cast<int32_t>(before), {nullptr, 0}});

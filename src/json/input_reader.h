@@ -24,6 +24,8 @@ class InputReader : protected ReferenceReader {
 
  private:
   void shape(const Item& item, ir::Value& value);
+  /// The dims that the shape of a faulty input names: they are used, whatever is wrong.
+  void note_dims(const Item& item, ir::Extents& shape);
   void input_key(const Item& item, ir::InputKey k, ir::Value& v);
   /// A key that only quantised tensors have: null otherwise.
   template <class F>
@@ -35,6 +37,7 @@ class InputReader : protected ReferenceReader {
   }
 
   std::unordered_map<std::string_view, int32_t> symbols_;
+  bool is_shape_read_ = false;  ///< That of the input being read, whole.
 };
 
 }  // namespace cohort::json

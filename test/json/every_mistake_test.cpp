@@ -207,6 +207,27 @@ TEST(EveryMistake, UnusedIsWhatNoBrokenReferenceExplains) {
             "E-KEY /nodes/0/gathers");
 }
 
+// A dim that only a faulty input has is used all the same.
+TEST(EveryMistake, AFaultyInputUsesItsDims) {
+  const auto code = [](const std::string& from, const std::string& to) {
+    Builder g("one");
+    g.output("y", g.add(Load{.x = g.input("x", {g.dynamic("T", 64), 8}, DType::f32)}));
+    std::string text(std::move(g).finish()->json());
+    EXPECT_NE(text.find(from), std::string::npos) << from;
+    text.replace(text.find(from), from.size(), to);
+    const Findings f = parse_json(text).findings();
+    return std::string(test::only(f).code) + " " + std::string(f[0].where);
+  };
+  EXPECT_EQ(code(R"("role":"tensor")", R"("role":"tensr")"), "E-WORD /inputs/0/role");
+  EXPECT_EQ(code(R"("role":"tensor")", R"("role":"value")"), "E-ROLE /inputs/0/role");
+  EXPECT_EQ(code(R"("role":"tensor",)", ""), "E-KEY /inputs/0/role");
+  EXPECT_EQ(code(R"(["T",8])", R"(["Q","T"])"), "E-REFERENCE /inputs/0/shape");
+  EXPECT_EQ(code(R"(["T",8])", R"([true,"T"])"), "E-JSON /inputs/0/shape");
+  EXPECT_EQ(code(R"(["T",8])", R"("T")"), "E-JSON /inputs/0/shape");
+  EXPECT_EQ(code(R"(["T",8])", "[1,1,1,1,1,1,1,1,\"T\"]"), "E-LIMIT /inputs/0/shape");
+  EXPECT_EQ(code(R"(["T",8])", "[8,8]"), "E-UNUSED /dims/0");
+}
+
 // Which input a reference means is not known: no op says that it has the wrong role.
 TEST(Names, TwiceIsOneMistake) {
   EXPECT_EQ(mistakes({{R"("name":"ends")", R"("name":"prob")"},
