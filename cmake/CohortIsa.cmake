@@ -31,6 +31,7 @@ function(cohort_isa_objects name)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include
                                                  ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(${target} PRIVATE cohort_flags Threads::Threads Eigen3::Eigen)
+    cohort_unity(${target})
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${target}.o)
     add_custom_command(
       OUTPUT ${object}

@@ -3,6 +3,26 @@
 include_guard(GLOBAL)
 include(GNUInstallDirs)
 
+# With COHORT_UNITY the files of a room are compiled as one: parsing headers is most of the time.
+# `dev` compiles file by file, and notices a header that a file forgot. Files whose names for the same
+# thing are the same in each (infer, map, bound of an op) stay apart.
+function(cohort_unity target)
+  if(NOT COHORT_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  set(apart ops reference)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source ${sources})
+    cmake_path(GET source PARENT_PATH room)
+    cmake_path(GET room FILENAME name)
+    if(name IN_LIST apart)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${name})
+  endforeach()
+endfunction()
+
 function(cohort_add_library)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/src/cli/")
@@ -16,6 +36,7 @@ function(cohort_add_library)
   target_link_libraries(cohort_objects PRIVATE cohort_flags Threads::Threads Eigen3::Eigen
                                                nlohmann_json::nlohmann_json)
   target_compile_definitions(cohort_objects PRIVATE COHORT_VERSION="${PROJECT_VERSION}")
+  cohort_unity(cohort_objects)
 
   set(objects $<TARGET_OBJECTS:cohort_objects>)
   if(isa_sources)
@@ -63,4 +84,5 @@ function(cohort_add_command)
   target_include_directories(cohort_command PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
   target_link_libraries(cohort_command PRIVATE cohort_flags cohort_static CLI11::CLI11
                                                nlohmann_json::nlohmann_json)
+  cohort_unity(cohort_command)
 endfunction()

@@ -2,11 +2,12 @@
 
 #include <string_view>
 
+#include "cli/sample_list.h"
+
 namespace cohort::cli {
 
 namespace {
 
-constexpr int64_t kExperts = 8;
 constexpr int64_t kHidden = 512;
 constexpr int64_t kInter = 256;
 

@@ -19,7 +19,7 @@ Result<Graph> srelu_fc2() { return fc2_graph(kStep); }
 Result<Graph> srelu_wgrad() { return wgrad_graph(kStep, kStep.hidden, kStep.inter); }
 Result<Graph> srelu_dgrad() { return dgrad_graph(kStep); }
 
-constexpr std::array kSamples{
+constexpr std::array kLayerSamples{
     Sample{"layer_forward", "a bf16 layer: gather, FC1, SwiGLU, FC2, combine", layer_forward},
     Sample{"layer_backward", "gradients of that layer, from x and the pre-activation alone",
            layer_backward},
@@ -31,6 +31,6 @@ constexpr std::array kSamples{
 
 }  // namespace
 
-std::span<const Sample> layer_samples() { return kSamples; }
+std::span<const Sample> layer_samples() { return kLayerSamples; }
 
 }  // namespace cohort::cli

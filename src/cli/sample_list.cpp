@@ -9,8 +9,6 @@ namespace cohort::cli {
 
 namespace {
 
-constexpr int64_t kExperts = 8;
-
 Result<Graph> fc1_mxfp8() {
   Builder g("fc1_mxfp8");
   Dim T = g.dynamic("T", 65536);

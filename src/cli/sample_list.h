@@ -8,6 +8,8 @@
 
 namespace cohort::cli {
 
+inline constexpr int64_t kExperts = 8;  ///< Of most bundled graphs.
+
 struct Sample {
   std::string_view name;
   std::string_view about;

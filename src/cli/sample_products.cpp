@@ -7,7 +7,6 @@ namespace cohort::cli {
 
 namespace {
 
-constexpr int64_t kExperts = 8;
 constexpr int64_t kTopK = 4;
 
 Result<Graph> scatter() {
@@ -126,7 +125,7 @@ Result<Graph> combine_backward() {
   return std::move(g).finish();
 }
 
-constexpr std::array kSamples{
+constexpr std::array kProductSamples{
     Sample{"scatter", "rows of a product back in the order of the tokens", scatter},
     Sample{"wgrad_bf16", "gradients of weights, tokens gathered by index", wgrad_bf16},
     Sample{"wgrad_mxfp8", "gradients of weights from column-quantised MXFP8", wgrad_mxfp8},
@@ -140,6 +139,6 @@ constexpr std::array kSamples{
 
 }  // namespace
 
-std::span<const Sample> product_samples() { return kSamples; }
+std::span<const Sample> product_samples() { return kProductSamples; }
 
 }  // namespace cohort::cli

@@ -7,7 +7,7 @@ namespace cohort::numerics::COHORT_ISA {
 
 namespace {
 
-constexpr int64_t kStrip = 256;  // a multiple of every band
+constexpr int64_t kGluStrip = 256;  // a multiple of every band
 
 // Gate and up of one strip.
 struct Pair {
@@ -82,12 +82,12 @@ inline float to_bf16(float x) {
 
 // Gate and up as the formulas take them, and the functions of them.
 struct Strip {
-  alignas(64) float y[kStrip];
-  alignas(64) float s[kStrip];        // sigmoid of alpha * gate
-  alignas(64) float tanh_g[kStrip];   // situ only
-  alignas(64) float tanh_u[kStrip];   // situ only
-  alignas(64) float by_gate[kStrip];  // derivatives
-  alignas(64) float by_up[kStrip];
+  alignas(64) float y[kGluStrip];
+  alignas(64) float s[kGluStrip];        // sigmoid of alpha * gate
+  alignas(64) float tanh_g[kGluStrip];   // situ only
+  alignas(64) float tanh_u[kGluStrip];   // situ only
+  alignas(64) float by_gate[kGluStrip];  // derivatives
+  alignas(64) float by_up[kGluStrip];
 };
 
 struct Gated {
@@ -143,11 +143,11 @@ struct Situ {
 
 template <class Act>
 void forward_row(const Act& act, Packing packing, const float* x, int64_t count, float* y) {
-  alignas(64) float gate[kStrip];
-  alignas(64) float up[kStrip];
+  alignas(64) float gate[kGluStrip];
+  alignas(64) float up[kGluStrip];
   Strip t;
-  for (int64_t i = 0; i < count; i += kStrip) {
-    const int64_t n = count - i < kStrip ? count - i : kStrip;
+  for (int64_t i = 0; i < count; i += kGluStrip) {
+    const int64_t n = count - i < kGluStrip ? count - i : kGluStrip;
     const Pair p = unpack(packing, x, count, i, n, gate, up);
     act.functions(p, n, t);
     float* out = y + i;
@@ -157,12 +157,12 @@ void forward_row(const Act& act, Packing packing, const float* x, int64_t count,
 
 template <class Act>
 void backward_row(const Act& act, Packing packing, const GluGradRow& row) {
-  alignas(64) float gate[kStrip];
-  alignas(64) float up[kStrip];
+  alignas(64) float gate[kGluStrip];
+  alignas(64) float up[kGluStrip];
   Strip t;
   double sum = 0;
-  for (int64_t i = 0; i < row.count; i += kStrip) {
-    const int64_t n = row.count - i < kStrip ? row.count - i : kStrip;
+  for (int64_t i = 0; i < row.count; i += kGluStrip) {
+    const int64_t n = row.count - i < kGluStrip ? row.count - i : kGluStrip;
     const Pair p = unpack(packing, row.c, row.count, i, n, gate, up);
     act.functions(p, n, t);
     for (int64_t j = 0; j < n; ++j) t.y[j] = row.acc[i + j];

@@ -19,7 +19,6 @@ namespace cohort {
 namespace {
 
 using base::ceil_div;
-using numerics::Groups;
 using numerics::refuse;
 
 // What both directions and both axes know of a call, checked.
@@ -36,7 +35,7 @@ struct Job {
   int64_t size;    // elements of a block
   int64_t blocks;  // of a row
   ScaleMatrix scales;
-  Groups groups;
+  numerics::Groups groups;
   int64_t bytes;  // of the scales
 };
 

@@ -121,7 +121,7 @@ def main():
     jobs = str(os.cpu_count() or 2)
     run([args.cmake, "-S", copy, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug",
          "-DCMAKE_CXX_FLAGS_DEBUG=-O1", f"-DCMAKE_CXX_COMPILER={args.compiler}",
-         "-DCOHORT_WERROR=ON", "-DCOHORT_PRECOMPILE=ON", "-DCOHORT_SAMPLES=OFF",
+         "-DCOHORT_WERROR=ON", "-DCOHORT_PRECOMPILE=ON", "-DCOHORT_UNITY=ON", "-DCOHORT_SAMPLES=OFF",
          "-DCOHORT_RECIPE_TEST=OFF"])
     run([args.cmake, "--build", build, "-j", jobs, "--target", *TARGETS])
     for path in sorted(generated):

@@ -14,6 +14,7 @@
 
 namespace cohort::emu {
 
+namespace atomic_family {
 namespace {
 
 struct Bits128 {
@@ -266,7 +267,9 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace atomic_family
 
-const Family kAtomic = {"Atomic operations", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kAtomic = {"Atomic operations", atomic_family::kRecords,
+                        static_cast<int>(std::size(atomic_family::kRecords))};
 
 }  // namespace cohort::emu

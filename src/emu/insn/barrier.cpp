@@ -8,6 +8,7 @@
 
 namespace cohort::emu {
 
+namespace barrier_family {
 namespace {
 
 // ---- named barriers. a: number, b: threads or none, c: predicate, d: result, mode: of bar.red.
@@ -231,7 +232,9 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace barrier_family
 
-const Family kBarrier = {"Barriers and fences", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kBarrier = {"Barriers and fences", barrier_family::kRecords,
+                         static_cast<int>(std::size(barrier_family::kRecords))};
 
 }  // namespace cohort::emu

@@ -10,6 +10,7 @@
 
 namespace cohort::emu {
 
+namespace collective_family {
 namespace {
 
 void wait_for_members(Build& b, int members) {
@@ -289,8 +290,9 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace collective_family
 
-const Family kCollective = {"Lanes among each other", kRecords,
-                            static_cast<int>(std::size(kRecords))};
+const Family kCollective = {"Lanes among each other", collective_family::kRecords,
+                            static_cast<int>(std::size(collective_family::kRecords))};
 
 }  // namespace cohort::emu

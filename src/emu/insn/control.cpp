@@ -6,6 +6,7 @@
 
 namespace cohort::emu {
 
+namespace control_family {
 namespace {
 
 Next nothing(Warp&, const Insn&, uint32_t) { return Next::go; }
@@ -41,7 +42,9 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace control_family
 
-const Family kControl = {"Control flow", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kControl = {"Control flow", control_family::kRecords,
+                         static_cast<int>(std::size(control_family::kRecords))};
 
 }  // namespace cohort::emu

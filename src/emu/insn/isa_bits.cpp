@@ -3,6 +3,7 @@
 
 namespace cohort::emu::COHORT_ISA {
 
+namespace bits_family {
 namespace {
 
 void operands(Build& b, int count) {
@@ -188,8 +189,10 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace bits_family
 
 extern const Family kBits;
-const Family kBits = {"Bits", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kBits = {"Bits", bits_family::kRecords,
+                      static_cast<int>(std::size(bits_family::kRecords))};
 
 }  // namespace cohort::emu::COHORT_ISA

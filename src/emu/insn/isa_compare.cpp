@@ -7,6 +7,7 @@
 
 namespace cohort::emu::COHORT_ISA {
 
+namespace compare_family {
 namespace {
 
 constexpr uint8_t kTurned = 1;
@@ -294,8 +295,10 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace compare_family
 
 extern const Family kCompare;
-const Family kCompare = {"Comparisons", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kCompare = {"Comparisons", compare_family::kRecords,
+                         static_cast<int>(std::size(compare_family::kRecords))};
 
 }  // namespace cohort::emu::COHORT_ISA

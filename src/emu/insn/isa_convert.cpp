@@ -13,6 +13,7 @@
 
 namespace cohort::emu::COHORT_ISA {
 
+namespace convert_family {
 namespace {
 
 constexpr uint8_t kFtz = 1;
@@ -267,14 +268,14 @@ void with_floats(Build& b) {
   }
 }
 
-#define INTEGER ".{u8,u16,u32,u64,s8,s16,s32,s64}"
+#define INTEGER_TYPES ".{u8,u16,u32,u64,s8,s16,s32,s64}"
 #define ROUND ".{rn,rz,rm,rp}"
 #define ROUND_INTEGER ".{rni,rzi,rmi,rpi}"
 
 constexpr Record kRecords[] = {
-    {"cvt[.sat]" INTEGER INTEGER, "d, a", integer_to_integer},
-    {"cvt" ROUND "[.ftz][.sat].{f16,bf16,f32,f64}" INTEGER, "d, a", with_floats},
-    {"cvt" ROUND_INTEGER "[.ftz][.sat]" INTEGER ".{f16,bf16,f32,f64}", "d, a", with_floats},
+    {"cvt[.sat]" INTEGER_TYPES INTEGER_TYPES, "d, a", integer_to_integer},
+    {"cvt" ROUND "[.ftz][.sat].{f16,bf16,f32,f64}" INTEGER_TYPES, "d, a", with_floats},
+    {"cvt" ROUND_INTEGER "[.ftz][.sat]" INTEGER_TYPES ".{f16,bf16,f32,f64}", "d, a", with_floats},
     {"cvt" ROUND_INTEGER "[.ftz][.sat].{f16,f32,f64}.{f16,f32,f64}", "d, a", with_floats},
     {"cvt[.ftz][.sat].f32.{f16,bf16,f32}", "d, a", with_floats},
     {"cvt[.ftz][.sat].f64.{f16,f32,f64}", "d, a", with_floats},
@@ -288,8 +289,10 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace convert_family
 
 extern const Family kConvert;
-const Family kConvert = {"Conversions", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kConvert = {"Conversions", convert_family::kRecords,
+                         static_cast<int>(std::size(convert_family::kRecords))};
 
 }  // namespace cohort::emu::COHORT_ISA

@@ -3,6 +3,7 @@
 
 namespace cohort::emu::COHORT_ISA {
 
+namespace dot_family {
 namespace {
 
 // Four 8-bit products, or two of 16 by 8 bits.
@@ -55,8 +56,10 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace dot_family
 
 extern const Family kDot;
-const Family kDot = {"Dot products of integers", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kDot = {"Dot products of integers", dot_family::kRecords,
+                     static_cast<int>(std::size(dot_family::kRecords))};
 
 }  // namespace cohort::emu::COHORT_ISA

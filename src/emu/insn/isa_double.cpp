@@ -6,6 +6,7 @@
 
 namespace cohort::emu::COHORT_ISA {
 
+namespace double_family {
 namespace {
 
 void operands(Build& b, int count) {
@@ -151,8 +152,10 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace double_family
 
 extern const Family kDouble;
-const Family kDouble = {"f64 arithmetic", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kDouble = {"f64 arithmetic", double_family::kRecords,
+                        static_cast<int>(std::size(double_family::kRecords))};
 
 }  // namespace cohort::emu::COHORT_ISA

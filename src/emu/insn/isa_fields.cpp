@@ -3,6 +3,7 @@
 
 namespace cohort::emu::COHORT_ISA {
 
+namespace fields_family {
 namespace {
 
 void operands(Build& b, int count) {
@@ -245,8 +246,10 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace fields_family
 
 extern const Family kFields;
-const Family kFields = {"Fields of bits", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kFields = {"Fields of bits", fields_family::kRecords,
+                        static_cast<int>(std::size(fields_family::kRecords))};
 
 }  // namespace cohort::emu::COHORT_ISA

@@ -11,6 +11,7 @@
 
 namespace cohort::emu::COHORT_ISA {
 
+namespace float_family {
 namespace {
 
 void operands(Build& b, int count) {
@@ -359,8 +360,10 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace float_family
 
 extern const Family kFloat;
-const Family kFloat = {"f32 arithmetic", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kFloat = {"f32 arithmetic", float_family::kRecords,
+                       static_cast<int>(std::size(float_family::kRecords))};
 
 }  // namespace cohort::emu::COHORT_ISA

@@ -8,6 +8,7 @@
 
 namespace cohort::emu::COHORT_ISA {
 
+namespace half_family {
 namespace {
 
 constexpr uint8_t kFtz = 1;
@@ -186,8 +187,10 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace half_family
 
 extern const Family kHalf;
-const Family kHalf = {"f16 and bf16 arithmetic", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kHalf = {"f16 and bf16 arithmetic", half_family::kRecords,
+                      static_cast<int>(std::size(half_family::kRecords))};
 
 }  // namespace cohort::emu::COHORT_ISA

@@ -3,6 +3,7 @@
 
 namespace cohort::emu::COHORT_ISA {
 
+namespace integer_family {
 namespace {
 
 // Calls f with a value of the unsigned type of that size.
@@ -363,8 +364,10 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace integer_family
 
 extern const Family kInteger;
-const Family kInteger = {"Integer arithmetic", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kInteger = {"Integer arithmetic", integer_family::kRecords,
+                         static_cast<int>(std::size(integer_family::kRecords))};
 
 }  // namespace cohort::emu::COHORT_ISA

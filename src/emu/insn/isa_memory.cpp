@@ -10,6 +10,7 @@
 
 namespace cohort::emu::COHORT_ISA {
 
+namespace memory_family {
 namespace {
 
 // What a register of type R holds of an element: signed types extend their sign.
@@ -179,8 +180,10 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace memory_family
 
 extern const Family kMemory;
-const Family kMemory = {"Loads and stores", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kMemory = {"Loads and stores", memory_family::kRecords,
+                        static_cast<int>(std::size(memory_family::kRecords))};
 
 }  // namespace cohort::emu::COHORT_ISA

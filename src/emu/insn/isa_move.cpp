@@ -4,6 +4,7 @@
 
 namespace cohort::emu::COHORT_ISA {
 
+namespace move_family {
 namespace {
 
 struct Bits128 {
@@ -241,8 +242,10 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace move_family
 
 extern const Family kMove;
-const Family kMove = {"Moves and addresses", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kMove = {"Moves and addresses", move_family::kRecords,
+                      static_cast<int>(std::size(move_family::kRecords))};
 
 }  // namespace cohort::emu::COHORT_ISA

@@ -9,6 +9,7 @@
 
 namespace cohort::emu::COHORT_ISA {
 
+namespace pack_family {
 namespace {
 
 using numerics::Overflow;
@@ -249,9 +250,10 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace pack_family
 
 extern const Family kPack;
-const Family kPack = {"Conversions of packed formats", kRecords,
-                      static_cast<int>(std::size(kRecords))};
+const Family kPack = {"Conversions of packed formats", pack_family::kRecords,
+                      static_cast<int>(std::size(pack_family::kRecords))};
 
 }  // namespace cohort::emu::COHORT_ISA

@@ -12,6 +12,7 @@
 
 namespace cohort::emu {
 
+namespace matrix_family {
 namespace {
 
 constexpr uint32_t kRowBytes = 16;
@@ -161,7 +162,9 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace matrix_family
 
-const Family kMatrix = {"Matrices in registers", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kMatrix = {"Matrices in registers", matrix_family::kRecords,
+                        static_cast<int>(std::size(matrix_family::kRecords))};
 
 }  // namespace cohort::emu

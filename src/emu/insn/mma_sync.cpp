@@ -14,6 +14,7 @@
 
 namespace cohort::emu {
 
+namespace mma_sync_family {
 namespace {
 
 constexpr uint32_t kRows = 16;
@@ -263,7 +264,9 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace mma_sync_family
 
-const Family kMmaSync = {"Products in registers", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kMmaSync = {"Products in registers", mma_sync_family::kRecords,
+                         static_cast<int>(std::size(mma_sync_family::kRecords))};
 
 }  // namespace cohort::emu

@@ -84,14 +84,14 @@ const Table& table_of(Element element) {
 }
 
 // A wide element: significand and exponent, zero and special ones told apart.
-struct Wide {
+struct WideElement {
   int32_t significand = 0;
   int32_t exponent = 0;
   bool rare = false;
 };
 
 template <int kExponentBits, int kFractionBits, int kUnusedBits>
-void split(std::span<const uint32_t> codes, Wide* out) {
+void split(std::span<const uint32_t> codes, WideElement* out) {
   constexpr uint32_t kTop = (1U << kExponentBits) - 1;
   for (size_t k = 0; k < codes.size(); ++k) {
     const uint32_t code = codes[k] >> kUnusedBits;
@@ -123,7 +123,7 @@ bool DotLines::set_narrow(int line, std::span<const uint32_t> codes) {
 }
 
 bool DotLines::set_wide(int line, std::span<const uint32_t> codes) {
-  std::array<Wide, kMostLength> wide;
+  std::array<WideElement, kMostLength> wide;
   int fraction_bits = 10;
   if (element_ == Element::bf16) {
     fraction_bits = 7;
