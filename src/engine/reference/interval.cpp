@@ -19,8 +19,6 @@ using Kind = ir::Reference::Kind;
 
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 class Evaluation {
  public:
   Evaluation(const Memory& memory, double slack)

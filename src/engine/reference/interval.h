@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "engine/reference/memory.h"
 
 namespace cohort::engine::reference {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// One number an element: the reference's, and the ends of what is allowed. Of a quantised value:
 /// code times scale.

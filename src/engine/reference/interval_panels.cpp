@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "base/diagnostics.h"
 #include "ir/op_record.h"
@@ -15,7 +14,6 @@ using ir::kNone;
 namespace {
 
 constexpr double kOpRoundings = 4;  // of one monotone op; none rounds more often
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Where the reference has NaN, NaN is wanted; where an end has none, nothing is known.
 void settle(Interval& y, size_t first, size_t count) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string_view>
 
 #include "engine/reference/combine.h"
@@ -31,7 +30,6 @@ struct Ends {
 
 // Sets element i to [low, high], rounded outwards.
 void put(Interval& y, size_t i, float mid, Ends ends) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   y.mid[i] = mid;
   if (std::isnan(mid)) {
     y.low[i] = y.high[i] = mid;

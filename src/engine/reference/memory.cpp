@@ -10,7 +10,7 @@
 namespace cohort::engine::reference {
 
 using ir::kNone;
-using Kind = ir::TensorPart::Kind;
+using PartKind = ir::TensorPart::Kind;
 
 Memory::Memory(const ir::Graph& graph, const Schedule& schedule, const Launch& launch)
     : graph_(graph), schedule_(schedule), launch_(launch) {
@@ -22,14 +22,14 @@ Memory::Memory(const ir::Graph& graph, const Schedule& schedule, const Launch& l
   }
 }
 
-const TensorView& Memory::part(bool is_output, int32_t index, Kind kind) const {
+const TensorView& Memory::part(bool is_output, int32_t index, PartKind kind) const {
   const int32_t i = schedule_.places.part(is_output, index, kind);
   if (i != kNone) return launch_.tensors[static_cast<size_t>(i)];
   static const TensorView none;
   return none;
 }
 
-const TensorView& Memory::input(int32_t value, Kind kind) const {
+const TensorView& Memory::input(int32_t value, PartKind kind) const {
   return part(false, graph_.values[static_cast<size_t>(value)].input, kind);
 }
 
@@ -89,9 +89,9 @@ StoredRef Memory::matrix(int32_t value) const {
   r.columns = v.shape.rank > 1 ? extent(v.shape[1]) : 1;
   const bool transposed = v.scaled && v.scaled->storage != ColStorage::as_rows;
   if (v.node == kNone) {
-    const TensorView& data = input(value, Kind::data);
+    const TensorView& data = input(value, PartKind::data);
     r.data = data.data;
-    r.scale = v.scaled ? input(value, Kind::scale).data : nullptr;
+    r.scale = v.scaled ? input(value, PartKind::scale).data : nullptr;
     place(r, data, 0, transposed);
     return r;
   }
@@ -107,7 +107,7 @@ StoredRef Memory::matrix(int32_t value) const {
 
 StoredRef Memory::expert(int32_t value, int64_t e) const {
   const ir::Value& v = graph_.values[static_cast<size_t>(value)];
-  const TensorView& data = input(value, Kind::data);
+  const TensorView& data = input(value, PartKind::data);
   const bool n_major = v.major == Major::n;
   StoredRef r;
   r.dtype = v.dtype;
@@ -115,7 +115,7 @@ StoredRef Memory::expert(int32_t value, int64_t e) const {
   r.is_weights = true;
   r.rows = extent(v.shape[1]);
   r.columns = extent(v.shape[2]);
-  const TensorView& scale = v.scaled ? input(value, Kind::scale) : data;
+  const TensorView& scale = v.scaled ? input(value, PartKind::scale) : data;
   if (v.role == Role::weight_pointers) {
     const std::string& name = input_name(value);
     const bool is_empty = r.rows == 0 || r.columns == 0;
@@ -143,7 +143,7 @@ StoredRef Memory::output(size_t index) const {
   const ir::Output& o = graph_.outputs[index];
   const ir::Value& v = graph_.values[static_cast<size_t>(o.value)];
   const auto number = static_cast<int32_t>(index);
-  const TensorView& data = part(true, number, Kind::data);
+  const TensorView& data = part(true, number, PartKind::data);
   StoredRef r;
   r.dtype = o.dtype;
   r.scaled = v.scaled ? &*v.scaled : nullptr;
@@ -155,14 +155,14 @@ StoredRef Memory::output(size_t index) const {
     return r;
   }
   place(r, data, 0, v.scaled && v.scaled->storage != ColStorage::as_rows);
-  if (v.scaled) r.scale = part(true, number, Kind::scale).data;
+  if (v.scaled) r.scale = part(true, number, PartKind::scale).data;
   return r;
 }
 
 StoredRef Memory::output_matrix(size_t index, int64_t e) const {
   const ir::Output& o = graph_.outputs[index];
   const ir::Value& v = graph_.values[static_cast<size_t>(o.value)];
-  const TensorView& data = part(true, static_cast<int32_t>(index), Kind::data);
+  const TensorView& data = part(true, static_cast<int32_t>(index), PartKind::data);
   StoredRef r;
   r.dtype = o.dtype;
   r.rows = extent(v.shape[1]);
@@ -191,7 +191,7 @@ void Memory::fail_index(int32_t value, int64_t entry, const std::string& wanted,
 }
 
 int64_t Memory::index_entry(int32_t value, int64_t i) const {
-  const TensorView& v = input(value, Kind::data);
+  const TensorView& v = input(value, PartKind::data);
   return v.dtype == DType::i64 ? static_cast<const int64_t*>(v.data)[i]
                                : static_cast<const int32_t*>(v.data)[i];
 }
@@ -209,7 +209,7 @@ int64_t Memory::index_row(int32_t value, int64_t i, int64_t limit, bool may_skip
 
 float Memory::number(int32_t value, int64_t i) const {
   if (graph_.values[static_cast<size_t>(value)].node != kNone) return kept(value)[i];
-  const TensorView& v = input(value, Kind::data);
+  const TensorView& v = input(value, PartKind::data);
   float x = 0;
   numerics::decode_row(v.dtype, v.data, i, 1, &x);
   return x;
@@ -220,8 +220,8 @@ std::vector<RowGroup> Memory::groups(int32_t groups, int64_t rows) const {
   const ir::Value& v = graph_.values[static_cast<size_t>(groups)];
   const bool slots = v.form == GroupForm::slots;
   // Form whole has no tensor: `begin` is one without data, which nobody reads.
-  const TensorView& begin = input(groups, slots ? Kind::begin : Kind::data);
-  return read_groups(v, extent(v.shape[0]), begin, slots ? &input(groups, Kind::used) : nullptr,
+  const TensorView& begin = input(groups, slots ? PartKind::begin : PartKind::data);
+  return read_groups(v, extent(v.shape[0]), begin, slots ? &input(groups, PartKind::used) : nullptr,
                      rows, input_name(groups), schedule_.needs[static_cast<size_t>(groups)]);
 }
 

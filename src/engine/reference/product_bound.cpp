@@ -10,13 +10,13 @@ namespace cohort::engine::reference {
 
 namespace {
 
-constexpr double kUnit = 0x1p-23;        // one unit in the last place of an f32, relative
+constexpr double kUnitOfF32 = 0x1p-23;   // one unit in the last place of an f32, relative
 constexpr double kProductRoundings = 4;  // scales, the last rounding, ours
-constexpr int64_t kTileColumns = 256;
+constexpr int64_t kBoundTile = 256;
 constexpr int64_t kTileDepth = 256;
 
 // Rows of one operand: as they are, their magnitudes, and the largest magnitudes allowed.
-struct Side {
+struct BoundSide {
   std::vector<double> mid;
   std::vector<double> magnitude;
   std::vector<double> largest;
@@ -50,8 +50,8 @@ ProductBounds product_bounds(const BoundedProduct& p) {
   const ProductTile tile = product_tile();
   ProductBounds y{std::vector<double>(static_cast<size_t>(rows * p.columns), 0),
                   std::vector<double>(static_cast<size_t>(rows * p.columns), 0)};
-  Side a;
-  Side b;
+  BoundSide a;
+  BoundSide b;
   a.resize(padded, p.depth);
   for (int64_t r = 0; r < rows; ++r) {
     a.read(p.a, p.rows[static_cast<size_t>(r)], 0, p.depth, p.group, r * p.depth);
@@ -59,8 +59,8 @@ ProductBounds product_bounds(const BoundedProduct& p) {
   std::vector<double> sum;
   std::vector<double> magnitude;
   std::vector<double> largest;
-  for (int64_t j = 0; j < p.columns; j += kTileColumns) {
-    const int64_t width = std::min(kTileColumns, p.columns - j);
+  for (int64_t j = 0; j < p.columns; j += kBoundTile) {
+    const int64_t width = std::min(kBoundTile, p.columns - j);
     for (std::vector<double>* c : {&sum, &magnitude, &largest}) {
       c->assign(static_cast<size_t>(padded * width), 0.0);
     }
@@ -86,7 +86,7 @@ ProductBounds product_bounds(const BoundedProduct& p) {
         const double spread = exact ? 0 : most - magnitude[from];
         const double units = static_cast<double>(p.depth) + kProductRoundings;
         y.sum[to] = sum[from];
-        y.error[to] = p.depth == 0 ? 0 : units * kUnit * most + spread;
+        y.error[to] = p.depth == 0 ? 0 : units * kUnitOfF32 * most + spread;
       }
     }
   }

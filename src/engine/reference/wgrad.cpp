@@ -22,13 +22,13 @@ constexpr int64_t kTileJ = 256;
 constexpr int64_t kTileRows = 256;
 
 // One operand: where it lies, and the rows of it that a group reads.
-struct Side {
+struct WgradSide {
   StoredRef ref;
   int32_t index = kNone;
   std::vector<int64_t> scale_base;
 
-  Side(const Memory& m, const ir::Node& node, const char* field, const char* gather,
-       const std::vector<RowGroup>& groups) {
+  WgradSide(const Memory& m, const ir::Node& node, const char* field, const char* gather,
+            const std::vector<RowGroup>& groups) {
     const ir::Graph& g = m.graph();
     ref = m.matrix(g.operand(node, field));
     index = g.operand(node, gather);
@@ -49,7 +49,7 @@ struct RowPairs {
   std::vector<int64_t> b;
 };
 
-struct Scratch {
+struct WgradScratch {
   std::vector<double> row;
   std::vector<double> a;
   std::vector<double> b;
@@ -73,7 +73,7 @@ class Wgrad {
   }
 
   bool run(int threads, const std::function<bool(int64_t)>& progress) {
-    std::vector<Scratch> scratch(static_cast<size_t>(threads));
+    std::vector<WgradScratch> scratch(static_cast<size_t>(threads));
     const auto work = [&](int64_t item, int thread) {
       tile(item, scratch[static_cast<size_t>(thread)]);
     };
@@ -113,7 +113,7 @@ class Wgrad {
     }
   }
 
-  void tile(int64_t item, Scratch& s) {
+  void tile(int64_t item, WgradScratch& s) {
     const int64_t g = item / (tiles_i_ * tiles_j_);
     const int64_t i0 = item / tiles_j_ % tiles_i_ * kTileI;
     const int64_t j0 = item % tiles_j_ * kTileJ;
@@ -141,7 +141,7 @@ class Wgrad {
   // One row of a tile: factors, then what is there already, each step rounded to f32. Without any
   // row the gradient is an exact 0 whatever the factors, and old content keeps its bits.
   void write_row(int64_t g, int64_t i, int64_t j0, int64_t nj, bool is_empty, const double* sums,
-                 Scratch& s) const {
+                 WgradScratch& s) const {
     const int32_t old = g_.operand(node_, "accumulate");
     s.out.resize(static_cast<size_t>(nj));
     for (int64_t j = 0; j < nj; ++j) s.out[static_cast<size_t>(j)] = static_cast<float>(sums[j]);
@@ -169,8 +169,8 @@ class Wgrad {
   const ir::Graph& g_;
   const ir::Node& node_;
   std::vector<RowGroup> groups_;
-  Side a_;
-  Side b_;
+  WgradSide a_;
+  WgradSide b_;
   int64_t tiles_i_;
   int64_t tiles_j_;
   std::vector<RowPairs> pairs_;
