@@ -14,6 +14,7 @@
 
 namespace cohort::emu {
 
+namespace mbarrier_family {
 namespace {
 
 enum Action : uint8_t {
@@ -326,7 +327,9 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace mbarrier_family
 
-const Family kMbarrier = {"mbarrier", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kMbarrier = {"mbarrier", mbarrier_family::kRecords,
+                          static_cast<int>(std::size(mbarrier_family::kRecords))};
 
 }  // namespace cohort::emu
