@@ -12,6 +12,7 @@
 
 namespace cohort::emu {
 
+namespace tensor_memory_family {
 namespace {
 
 bool whole_warp(Warp& w, const Insn& i, uint32_t lanes) {
@@ -371,7 +372,9 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace tensor_memory_family
 
-const Family kTensorMemory = {"Tensor memory", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kTensorMemory = {"Tensor memory", tensor_memory_family::kRecords,
+                              static_cast<int>(std::size(tensor_memory_family::kRecords))};
 
 }  // namespace cohort::emu

@@ -12,6 +12,7 @@
 
 namespace cohort::emu {
 
+namespace tensor_pipe_family {
 namespace {
 
 enum Operand : uint32_t {
@@ -387,7 +388,9 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace tensor_pipe_family
 
-const Family kTensorPipe = {"Tensor core", kRecords, static_cast<int>(std::size(kRecords))};
+const Family kTensorPipe = {"Tensor core", tensor_pipe_family::kRecords,
+                            static_cast<int>(std::size(tensor_pipe_family::kRecords))};
 
 }  // namespace cohort::emu

@@ -15,6 +15,7 @@
 
 namespace cohort::emu {
 
+namespace warpgroup_family {
 namespace {
 
 constexpr uint32_t kRows = 16;  // Of a warp.
@@ -383,8 +384,9 @@ constexpr Record kRecords[] = {
 };
 
 }  // namespace
+}  // namespace warpgroup_family
 
-const Family kWarpgroup = {"Products of a warpgroup", kRecords,
-                           static_cast<int>(std::size(kRecords))};
+const Family kWarpgroup = {"Products of a warpgroup", warpgroup_family::kRecords,
+                           static_cast<int>(std::size(warpgroup_family::kRecords))};
 
 }  // namespace cohort::emu
