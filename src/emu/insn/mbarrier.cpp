@@ -225,7 +225,7 @@ Next wait(Warp& w, const Insn& i, uint32_t lanes) {
   if (!ok) return Next::stop;
   if (passed == 0 && (i.mode & kMayBlock) != 0 && !expired) {
     // How long it blocks is the system's choice.
-    if (w.machine->schedule.below(4) != 0) return Next::again;
+    if (w.machine->schedule.below(4) != 3) return Next::again;
   }
   uint32_t* d = w.word(i.d);
   *d = (*d & ~lanes) | passed;

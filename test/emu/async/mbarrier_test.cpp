@@ -255,6 +255,16 @@ TEST(MbarrierRing, SaysWhatAWaitLacks) {
   EXPECT_TRUE(t.has(FaultCode::barrier_unmet));
 }
 
+// In every kind of schedule a wait blocks in the end, and no spinning hides that nothing goes on.
+TEST(MbarrierRing, IsADeadlockInEveryKindOfSchedule) {
+  for (const ScheduleKind kind :
+       {ScheduleKind::random, ScheduleKind::in_order, ScheduleKind::starve}) {
+    const Seen s = run_code(ring(kWaitEmpty, kWaitFull, "", kArriveEmpty), 64, 1, spec(kind, 3));
+    EXPECT_TRUE(s.has(FaultCode::deadlock)) << static_cast<int>(kind);
+    EXPECT_FALSE(s.has(FaultCode::livelock)) << static_cast<int>(kind);
+  }
+}
+
 // Each CTA writes into its neighbour and arrives there.
 std::string neighbours(const std::string& arrive) {
   return "mov.u32 %r1, %cluster_ctarank;\nxor.b32 %r2, %r1, 1;\nmov.u32 %r3, bar;\n"
