@@ -98,8 +98,12 @@ class COHORT_API Graph {
   /// Index of the tensor of that name, or -1.
   [[nodiscard]] int32_t tensor_index(std::string_view name) const noexcept;
   /// Name of the extent that dimension `d` of the i-th tensor has in memory; empty when that is a
-  /// number or follows from a layout, as scales do, and when there is no such dimension.
+  /// number or follows from a layout, as scales do, and when there is no such dimension. In
+  /// elements: a file packs two of e2m1 in a byte, which TensorFile::view(i, dtype) undoes.
   [[nodiscard]] std::string_view tensor_symbol(int32_t i, int32_t d) const noexcept;
+  /// What dimension `d` of the i-th tensor has beyond the value of tensor_symbol(i, d): 1 for
+  /// groups of form boundaries, which have one entry more than groups; else 0.
+  [[nodiscard]] int64_t tensor_extra(int32_t i, int32_t d) const noexcept;
   /// Key of the canonical text without names; computed once.
   [[nodiscard]] Key key() const noexcept;
   /// The canonical JSON; made once, then owned by the graph. Empty only when memory ran out.

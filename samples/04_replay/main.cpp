@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "host_memory.h"
+#include "stored_sizes.h"
 
 using namespace cohort;
 using sample::must;
@@ -24,24 +25,6 @@ std::string read(const std::string& path) {
   return text.str();
 }
 
-// The value of each named extent, as the stored tensors have it.
-std::vector<Size> sizes_of(const Graph& graph, const TensorFile& file) {
-  std::vector<Size> sizes;
-  for (int32_t i = 0; i < graph.tensor_count(); ++i) {
-    const int32_t stored = file.find(graph.tensor_name(i));
-    if (stored < 0) continue;
-    const TensorView view = file.view(stored);
-    for (int32_t d = 0; d < view.rank; ++d) {
-      const std::string_view symbol = graph.tensor_symbol(i, d);
-      if (symbol.empty()) continue;
-      bool known = false;
-      for (const Size& s : sizes) known = known || s.name == symbol;
-      if (!known) sizes.push_back({symbol, view.shape[d]});
-    }
-  }
-  return sizes;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -49,7 +32,7 @@ int main(int argc, char** argv) {
   const Graph graph = must(parse_json(read(folder + "/graph.json")));
   const TensorFile file = must(TensorFile::read(folder + "/tensors.safetensors"));
   const Plan plan = must(make_plan(graph, Device::cpu()));
-  const std::vector<Size> sizes = sizes_of(graph, file);
+  const std::vector<Size> sizes = sample::sizes_of(graph, plan, file);
   std::printf("graph '%s'", std::string(graph.name()).c_str());
   for (const Size& s : sizes) {
     std::printf(", %s = %lld", std::string(s.name).c_str(), static_cast<long long>(s.value));

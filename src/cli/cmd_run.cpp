@@ -218,8 +218,7 @@ int run(const Common& common, const RunArguments& a) {
   const Plan plan = value_of(make_plan(graph, device, options));
   std::optional<TensorFile> file;
   if (!a.random) file = value_of(TensorFile::open(a.inputs));
-  RunMemory memory(graph, plan,
-                   infer_sizes(Json::parse(graph.json()), file ? &*file : nullptr, a.sizes));
+  RunMemory memory(graph, plan, infer_sizes(graph, plan, file ? &*file : nullptr, a.sizes));
   const auto fill = [&](RunMemory& m) {
     if (file) {
       m.load(*file);

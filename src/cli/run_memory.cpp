@@ -10,14 +10,14 @@
 
 namespace cohort::cli {
 
-namespace {
-
 DType dtype_of(const std::string& word) {
   for (int i = 0; !name(static_cast<DType>(i)).empty(); ++i) {
     if (name(static_cast<DType>(i)) == word) return static_cast<DType>(i);
   }
   return DType::f32;
 }
+
+namespace {
 
 Format format_of(const std::string& word) {
   for (int i = 0; !name(static_cast<Format>(i)).empty(); ++i) {
@@ -84,7 +84,9 @@ void put_packed(const TensorView& v, const std::byte* packed) {
 }
 
 RunMemory::RunMemory(const Graph& graph, const Plan& plan, const SizeMap& sizes)
-    : graph_(Json::parse(graph.json())), size_map_(sizes) {
+    : graph_(Json::parse(graph.json())),
+      group_alignment_(plan.required_group_alignment()),
+      size_map_(sizes) {
   for (const auto& [name, value] : size_map_) sizes_.push_back({name, value});
   tensors_.reserve(static_cast<size_t>(graph.tensor_count()));  // index_ points to them
   for (int32_t i = 0; i < graph.tensor_count(); ++i) {

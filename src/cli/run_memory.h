@@ -54,6 +54,7 @@ class RunMemory {
   std::string_view kept_name(std::string name);
 
   Json graph_;
+  int64_t group_alignment_;  ///< Rows that the plan wants every group to have a multiple of.
   SizeMap size_map_;
   std::vector<Size> sizes_;
   std::vector<Buffer> buffers_;
@@ -68,15 +69,17 @@ class RunMemory {
 
 /// Named extents as the shapes of a file's inputs say, with --size on top; without a file they have
 /// defaults. Throws Stop when one is missing or two shapes disagree.
-[[nodiscard]] SizeMap infer_sizes(const Json& graph, const TensorFile* file,
+[[nodiscard]] SizeMap infer_sizes(const Graph& of, const Plan& plan, const TensorFile* file,
                                   const std::vector<std::string>& given);
 
 /// What each groups input divides and how many rows each index may name. Keys of an index whose
 /// entries must differ end in "!".
 [[nodiscard]] SizeMap rows_by_user(const Json& graph, const SizeMap& sizes);
 
-/// Extents of an input of the graph's JSON in the order in which its elements stand.
-[[nodiscard]] std::vector<Json> stored_order(const Json& input);
+/// Extents of weights of the graph's JSON in the order in which their elements stand.
+[[nodiscard]] std::vector<Json> stored_order(const Json& weights);
+/// The type of that name; f32 when there is none.
+[[nodiscard]] DType dtype_of(const std::string& word);
 /// What is wrong with a file: a tensor that it lacks, or one that is not the graph's.
 [[nodiscard]] Problem missing_tensor(std::string_view name);
 [[nodiscard]] Problem unknown_tensor(std::string_view name);

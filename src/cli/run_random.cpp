@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <set>
 
 #include "cli/run_memory.h"
 
@@ -169,6 +170,11 @@ SizeMap rows_by_user(const Json& graph, const SizeMap& sizes) {
 
 void RunMemory::randomize(uint64_t seed) {
   Random random(seed);
+  // Entries of a token are no rows of a product or of a block: their groups keep what they promise.
+  std::set<std::string> of_entries;
+  for (const Json& n : graph_["nodes"]) {
+    if (n.contains("koff") && !n["koff"].is_null()) of_entries.insert(n["koff"]);
+  }
   SizeMap rows_of = rows_by_user(graph_, size_map_);
   for (const Json& i : graph_["inputs"]) {
     const std::string name = i["name"];
@@ -176,7 +182,8 @@ void RunMemory::randomize(uint64_t seed) {
     if (role == "groups") {
       if (i["form"] == "whole") continue;
       const bool slots = i["form"] == "slots";
-      const auto unit = std::max<int64_t>(i["row_alignment"].get<int64_t>(), 1);
+      const int64_t unit =
+          of_entries.contains(name) ? i["row_alignment"].get<int64_t>() : group_alignment_;
       const std::vector<int64_t> sizes =
           random.groups(extent_of(i["shape"][0], size_map_), rows_of[name], unit);
       put_groups(i, sizes, unit, find(slots ? name + ".begin" : name)->view,

@@ -23,12 +23,9 @@ void stop_with(std::vector<Problem> problems) {
   if (!problems.empty()) throw Stop{kBadGraph, std::move(problems)};
 }
 
-std::vector<Json> stored_order(const Json& input) {
-  std::vector<Json> shape(input["shape"].begin(), input["shape"].end());
-  const bool n_major = input.contains("major") && input["major"] == "n";
-  const bool transposed = input.contains("storage") && input["storage"] == "transposed";
-  if (n_major && shape.size() == 3) std::swap(shape[1], shape[2]);
-  if (transposed && shape.size() == 2) std::swap(shape[0], shape[1]);
+std::vector<Json> stored_order(const Json& weights) {
+  std::vector<Json> shape(weights["shape"].begin(), weights["shape"].end());
+  if (weights.contains("major") && weights["major"] == "n") std::swap(shape[1], shape[2]);
   return shape;
 }
 
@@ -140,36 +137,69 @@ void empty_indices(const Json& graph, const SizeMap& given, SizeMap& sizes) {
   }
 }
 
+// What the extents of one tensor of a file say: the value of a name, and what stands beyond it.
+struct StoredExtent {
+  std::string name;  ///< Empty: a number.
+  int64_t extra = 0;
+};
+
+void take_sizes(const TensorFile& file, const std::string& tensor, DType dtype,
+                const std::vector<StoredExtent>& extents, const SizeMap& told, SizeMap& sizes,
+                std::vector<Problem>& problems) {
+  const int32_t i = file.find(tensor);
+  if (i < 0) return;
+  // Another type is a finding of RunMemory::load, which has the sizes first.
+  const Result<TensorView> typed = file.view(i, dtype);
+  const TensorView v = typed ? *typed : file.view(i);
+  if (static_cast<size_t>(v.rank) != extents.size()) return;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    const StoredExtent& e = extents[d];
+    if (e.name.empty() || v.shape[d] < e.extra) continue;
+    set_size(sizes, e.name, v.shape[d] - e.extra, "'" + tensor + "'",
+             told.contains(e.name) ? "--size" : "another tensor", problems);
+  }
+}
+
+// Extents that the inputs of a file say.
+void sizes_in_file(const Graph& graph, const Plan& plan, const Json& json, const TensorFile& file,
+                   const SizeMap& told, SizeMap& sizes, std::vector<Problem>& problems) {
+  for (int32_t i = 0; i < graph.tensor_count(); ++i) {
+    const TensorInfo info = plan.tensor(i);
+    if (info.is_output) continue;
+    std::vector<StoredExtent> extents;
+    extents.reserve(static_cast<size_t>(info.rank));
+    for (int32_t d = 0; d < info.rank; ++d) {
+      extents.push_back({std::string(graph.tensor_symbol(i, d)), graph.tensor_extra(i, d)});
+    }
+    take_sizes(file, std::string(graph.tensor_name(i)), info.dtype, extents, told, sizes, problems);
+  }
+  // A file has the matrix of each expert of discrete weights where the graph has pointers.
+  for (const Json& input : json["inputs"]) {
+    if (input["role"] != "weight_pointers") continue;
+    const std::vector<Json> shape = stored_order(input);
+    std::vector<StoredExtent> extents;
+    extents.reserve(shape.size());
+    for (size_t d = 1; d < shape.size(); ++d) {
+      extents.push_back({shape[d].is_string() ? shape[d].get<std::string>() : std::string()});
+    }
+    take_sizes(file, input["name"].get<std::string>() + ".0", dtype_of(input["dtype"]), extents,
+               told, sizes, problems);
+  }
+}
+
 }  // namespace
 
-SizeMap infer_sizes(const Json& graph, const TensorFile* file,
+SizeMap infer_sizes(const Graph& of, const Plan& plan, const TensorFile* file,
                     const std::vector<std::string>& given) {
+  const Json graph = Json::parse(of.json());
   std::vector<Problem> problems;
   const SizeMap told = given_sizes(given, problems);
   SizeMap sizes = told;
-  for (const Json& input : graph["inputs"]) {
-    if (file == nullptr || input["role"] == "weight_pointers") continue;
-    const std::string name = input["name"];
-    const int32_t i = file->find(name);
-    const std::vector<Json> shape = stored_order(input);
-    if (i < 0) continue;
-    const TensorView v = file->view(i);
-    if (static_cast<size_t>(v.rank) != shape.size()) continue;
-    for (size_t d = 0; d < shape.size(); ++d) {
-      if (!shape[d].is_string()) continue;
-      const bool packed = input["dtype"] == "e2m1" && d + 1 == shape.size();
-      set_size(sizes, shape[d], packed && v.shape[d] <= INT64_MAX / 2 ? 2 * v.shape[d] : v.shape[d],
-               "'" + name + "'",
-               told.contains(shape[d].get<std::string>()) ? "--size" : "another tensor", problems);
-    }
-  }
-  // Groups of form `starts` fill T, so T must suit the alignment that they promise.
-  int64_t unit = 1;
-  for (const Json& input : graph["inputs"]) {
-    if (input["role"] != "groups") continue;
-    const auto rows = input["row_alignment"].get<int64_t>();
-    if (rows > unit && rows < (int64_t{1} << 20)) unit = rows;
-  }
+  if (file != nullptr) sizes_in_file(of, plan, graph, *file, told, sizes, problems);
+  // Groups of form `starts` fill T, so T must suit what the plan wants of every group; of a want
+  // that is out of reach nothing is made.
+  const int64_t wanted = plan.required_group_alignment();
+  const int64_t unit = wanted < (int64_t{1} << 20) ? wanted : 1;
   std::map<std::string, Problem> misfits;
   if (file != nullptr) misfits = other_ranks(graph, *file);
   std::set<std::string> told_of;  // inputs: one mistake, one finding

@@ -56,14 +56,17 @@ std::string_view Graph::tensor_symbol(int32_t i, int32_t d) const noexcept {
   if (i < 0 || i >= tensor_count() || d < 0) return {};
   const ir::TensorPart& part = graph_->tensors[static_cast<size_t>(i)];
   const ir::Value& v = ir::part_value(*graph_, part);
-  const bool is_matrix = part.kind == ir::TensorPart::Kind::data && v.role != Role::groups &&
-                         v.role != Role::weight_pointers;
-  if (!is_matrix) return {};
+  // Scales follow from a layout; pointers are counted by experts, which have no name.
+  if (part.kind == ir::TensorPart::Kind::scale || v.role == Role::weight_pointers) return {};
   const ir::Extents stored =
       part.is_output ? ir::stored_shape(*graph_, graph_->outputs[static_cast<size_t>(part.index)])
                      : ir::stored_shape(v);
   if (d >= stored.rank || stored[d].symbol == ir::kNone) return {};
   return graph_->symbols[static_cast<size_t>(stored[d].symbol)].name;
+}
+int64_t Graph::tensor_extra(int32_t i, int32_t d) const noexcept {
+  if (i < 0 || i >= tensor_count() || d != 0) return 0;
+  return ir::extra_entries(ir::part_value(*graph_, graph_->tensors[static_cast<size_t>(i)]));
 }
 Key Graph::key() const noexcept {
   try {

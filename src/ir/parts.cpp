@@ -73,8 +73,7 @@ Shape data_shape(const Graph& graph, const Value& v, const TensorPart& part, Sym
     return shape;
   }
   if (v.role == Role::groups) {
-    const bool boundaries = v.form == GroupForm::boundaries;
-    shape.push(extent_at(v.shape[0], sizes) + (boundaries ? 1 : 0));
+    shape.push(extent_at(v.shape[0], sizes) + extra_entries(v));
     return shape;
   }
   const Extents stored = part.is_output

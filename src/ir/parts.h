@@ -22,6 +22,11 @@ using SymbolSizes = std::span<const int64_t>;
 /// bytes pass 2^63.
 [[nodiscard]] TensorInfo tensor_info(const Graph& graph, int32_t index, SymbolSizes sizes);
 
+/// Entries that a tensor of groups has beyond one a group: 1 for form boundaries.
+[[nodiscard]] inline int64_t extra_entries(const Value& v) {
+  return v.role == Role::groups && v.form == GroupForm::boundaries ? 1 : 0;
+}
+
 /// The value that a tensor part belongs to.
 [[nodiscard]] const Value& part_value(const Graph& graph, const TensorPart& part);
 

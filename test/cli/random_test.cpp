@@ -3,8 +3,10 @@
 #include <cohort/safetensors.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -67,6 +69,53 @@ TEST_F(RandomRun, IndicesIntoNoRowsAreNone) {
   EXPECT_EQ(256, some["sizes"]["R"]);
   fails("run --random 1 --size T=0 --size R=2 " + g, 1,
         "E-INDEX token.values: entry 0 is -1, wanted no entries");
+}
+
+// What an op wants of groups that promise nothing themselves.
+TEST_F(RandomRun, GroupsSuitWhatThePlanWants) {
+  const auto column = [](const char* name, const char* format, const char* dtype,
+                         const char* layout, const char* storage) {
+    return Json{{"name", name},   {"role", "scaled_tensor"}, {"shape", {"T", 48}},
+                {"dtype", dtype}, {"format", format},        {"layout", layout},
+                {"axis", "col"},  {"storage", storage}};
+  };
+  const auto graph = [](const Json& inputs, const Json& nodes, const std::string& form) {
+    Json g{{"cohort", 1},
+           {"name", "aligned"},
+           {"dims", {{{"name", "T"}, {"bound", 512}}}},
+           {"inputs", inputs},
+           {"nodes", nodes},
+           {"outputs", {{{"name", "y"}, {"value", "%" + std::to_string(nodes.size() - 1)}}}}};
+    if (nodes.size() > 1) g["outputs"][0]["tail"] = "zero";
+    g["inputs"].push_back(
+        {{"name", "g"}, {"role", "groups"}, {"shape", {4}}, {"dtype", "i32"}, {"form", form}});
+    return g;
+  };
+  const Json wgrad{{{"op", "grouped_wgrad"}, {"a", "a"}, {"b", "b"}, {"groups", "g"}}};
+  for (const std::string form : {"ends", "starts", "slots", "counts", "boundaries"}) {
+    std::vector<Json> graphs;
+    for (const auto& [format, dtype, layout, storage] :
+         {std::array{"mxfp8_e4m3", "e4m3", "global", "as_rows"},
+          std::array{"mxfp4", "e2m1", "global", "transposed"},
+          std::array{"nvfp4", "e2m1", "per_group", "ragged"}}) {
+      graphs.push_back(graph({column("a", format, dtype, layout, storage),
+                              column("b", format, dtype, layout, storage)},
+                             wgrad, form));
+    }
+    graphs.push_back(
+        graph({{{"name", "x"}, {"role", "tensor"}, {"shape", {"T", 48}}, {"dtype", "f32"}}},
+              {{{"op", "load"}, {"x", "x"}, {"groups", "g"}},
+               {{"op", "hadamard"}, {"in", "%0"}, {"axis", "col"}}},
+              form));
+    for (size_t i = 0; i < graphs.size(); ++i) {
+      const std::string path = write("g.json", graphs[i].dump());
+      for (const std::string seed : {"1", "2", "77"}) {
+        const Said s = cohort("run " + path + " --compare reference --random " + seed);
+        EXPECT_EQ(0, s.exit) << form << " " << i << "\n" << s.err;
+        EXPECT_EQ("", s.err) << form << " " << i;
+      }
+    }
+  }
 }
 
 TEST_F(RandomRun, NoGroupsAtAll) {

@@ -121,6 +121,69 @@ TEST_F(Replay, StridedTensorsArePackedInFiles) {
             repeated(k512Bf16, 256) + repeated(std::string(2, '\0'), 256));
 }
 
+// Groups of form boundaries have one entry more than there are groups: here, than tokens.
+TEST_F(Replay, NamedNumberOfGroups) {
+  const auto inputs = [](const char* koff, const std::vector<int32_t>& offsets) {
+    File f;
+    f.add("y", "BF16", {3, 512}, repeated(kOneBf16, 3 * 512));
+    f.add("rev", "I32", {3}, integers({2, 0, 1}));
+    f.add("scores", "F32", {3}, repeated(kOneF32, 3));
+    return f.add(koff, "I32", {offsets.size()}, integers(offsets));
+  };
+  const std::string one_and_two = repeated(kOneBf16, 512) + repeated(std::string("\0\x40", 2), 512);
+  EXPECT_EQ(run(sample("combine_variable"), inputs("koff", {0, 1, 3}), "o"), one_and_two);
+  Json g = Json::parse(read_file(sample("combine_variable")));
+  g["inputs"][1]["form"] = "ends";
+  EXPECT_EQ(run(write("ends.json", g.dump()), inputs("koff", {1, 3}), "o"), one_and_two);
+  g["inputs"][1]["form"] = "slots";
+  File slots = inputs("koff.begin", {0, 1});
+  slots.add("koff.used", "I32", {2}, integers({1, 2}));
+  EXPECT_EQ(run(write("slots.json", g.dump()), slots, "o"), one_and_two);
+  fails(
+      "run " + sample("combine_variable") + " --inputs " + write("none", inputs("koff", {}).text()),
+      1, "E-SIZE T: no input's shape says it");
+}
+
+// Elements of column blocks stand (features, rows), and two of e2m1 in a byte.
+TEST_F(Replay, ElementsOfColumnBlocksStandTransposed) {
+  for (const std::string storage : {"transposed", "ragged"}) {
+    Json g = Json::parse(read_file(sample("wgrad_nvfp4")));
+    for (const int i : {0, 1}) g["inputs"][i]["storage"] = storage;
+    File f;
+    f.add("dy", "U8", {256, 16}, repeated("\x22", 256 * 16));
+    f.add("dy.scale", "U8", {9 * 2 * 512}, repeated("\x38", 9 * 2 * 512));
+    f.add("x", "U8", {512, 16}, repeated("\x22", 512 * 16));
+    f.add("x.scale", "U8", {9 * 4 * 512}, repeated("\x38", 9 * 4 * 512));
+    f.add("ends", "I32", {8}, integers({0, 0, 0, 32, 32, 32, 32, 32}));
+    f.add("scale_dy", "F32", {8}, repeated(kOneF32, 8));
+    f.add("scale_x", "F32", {8}, repeated(kOneF32, 8));
+    const std::string none(size_t{256} * 512 * 4, '\0');
+    const std::string dw = run(write(storage, g.dump()), f, "dw");
+    EXPECT_TRUE(dw == repeated(none, 3) + repeated(std::string("\0\0\0\x42", 4), 256 * 512) +
+                          repeated(none, 4))
+        << storage;
+  }
+}
+
+// The extents that only discrete weights have.
+TEST_F(Replay, NamedExtentsOfDiscreteWeights) {
+  Json g = Json::parse(read_file(sample("discrete_weights")));
+  g["dims"].push_back({{"name", "N"}, {"bound", 1024}});
+  for (Json& i : g["inputs"]) {
+    if (i["name"] == "w") i["shape"][1] = "N";
+  }
+  File f;
+  f.add("x", "F8_E4M3", {1, 512}, repeated("\x38", 512));
+  f.add("x.scale", "U8", {128 * 16}, repeated("\x7f", 128 * 16));
+  f.add("ends", "I32", {8}, integers({1, 1, 1, 1, 1, 1, 1, 1}));
+  for (int e = 0; e < 8; ++e) {
+    const std::string name = "w." + std::to_string(e);
+    f.add(name, "F8_E4M3", {128, 512}, repeated("\x38", 128 * 512));
+    f.add(name + ".scale", "U8", {128 * 16}, repeated("\x7f", 128 * 16));
+  }
+  EXPECT_EQ(run(write("named.json", g.dump()), f, "y"), repeated(k512Bf16, 128));
+}
+
 TEST_F(Replay, RandomGroupsKeepTheirAlignment) {
   for (const char* name : {"bf16_ends", "bf16_starts", "bf16_boundaries_tail", "bf16_slots"}) {
     Json g = Json::parse(read_file(sample(name)));

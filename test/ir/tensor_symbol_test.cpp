@@ -60,5 +60,31 @@ TEST(TensorSymbol, IsEmptyWhereALayoutSaysTheExtentAndOutOfRange) {
   EXPECT_EQ(symbol(g, "x", 2), "");
 }
 
+// A named number of groups is for combine: koff has T + 1 entries.
+TEST(TensorSymbol, GroupsSayHowManyEntriesTheyHaveBeyondTheirNumber) {
+  const auto make_combine = [](GroupForm form) {
+    Builder g("variable");
+    Dim T = g.dynamic("T", 64);
+    Dim R = g.dynamic("R", 256);
+    g.output("o", g.add(Combine{.y = g.input("y", {R, 8}, DType::f32),
+                                .rev = g.index("rev", R),
+                                .weights = g.input("p", {R}, DType::f32),
+                                .koff = g.groups("koff", T, form)}));
+    return *std::move(g).finish();
+  };
+  for (const GroupForm form : {GroupForm::ends, GroupForm::boundaries}) {
+    const Graph g = make_combine(form);
+    const int32_t koff = g.tensor_index("koff");
+    EXPECT_EQ(g.tensor_symbol(koff, 0), "T");
+    EXPECT_EQ(g.tensor_extra(koff, 0), form == GroupForm::boundaries ? 1 : 0);
+    EXPECT_EQ(g.tensor_extra(koff, 1), 0);
+    EXPECT_EQ(g.tensor_extra(g.tensor_index("y"), 0), 0);
+    EXPECT_EQ(g.tensor_extra(g.tensor_count(), 0), 0);
+    EXPECT_EQ(g.tensor_extra(-1, 0), 0);
+    const Plan plan = *make_plan(g, Device::cpu());
+    EXPECT_EQ(plan.tensor(koff, g, {{"T", 5}, {"R", 9}})->shape[0], 5 + g.tensor_extra(koff, 0));
+  }
+}
+
 }  // namespace
 }  // namespace cohort
