@@ -68,7 +68,8 @@ struct QuantizeSpec {
   uint64_t offset = 0;  ///< Element (r, c) takes word i % 4 of counter offset + i / 4, i = r *
                         ///< columns + c.
   ScaleLayout col_layout = ScaleLayout::per_group;  ///< Of column scales: per_group or global.
-  ColStorage col_storage = ColStorage::as_rows;     ///< Of column codes; e2m1 is always transposed.
+  ColStorage col_storage = ColStorage::as_rows;  ///< Of column codes: as_rows or transposed; e2m1
+                                                 ///< is transposed even where this says as_rows.
 };
 
 /// Quantises a packed (rows, columns) f32 matrix along its rows. `codes`: rows * columns elements,
@@ -84,8 +85,10 @@ struct QuantizeSpec {
 
 /// Quantises a packed (rows, columns) f32 matrix along its columns; blocks start anew at each
 /// group. `boundaries`: E + 1 row numbers, or nothing for one group; codes of rows outside of all
-/// groups keep their bytes. `codes`: (rows, columns), or (columns, rows) when transposed. `scales`:
-/// scale_bytes(...) bytes, padding 0. Errors as quantize_rows; block formats only.
+/// groups keep their bytes. `codes`: (rows, columns), or (columns, rows) when transposed;
+/// E-ATTRIBUTE for col_storage ragged: quantise each group by itself, transposed, at columns * its
+/// first row. `scales`: scale_bytes(...) bytes, padding 0. Errors as quantize_rows; block formats
+/// only.
 [[nodiscard]] COHORT_API Status quantize_columns(const QuantizeSpec& spec, const float* values,
                                                  int64_t rows, int64_t columns,
                                                  std::span<const int64_t> boundaries,

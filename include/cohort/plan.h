@@ -97,8 +97,9 @@ class COHORT_API Device {
 /// What a plan must hold to. An engine honours each option or declines.
 struct PlanOptions {
   bool deterministic = false;  ///< Equal bits in every run.
-  /// A row's bits do not depend on the other rows, beyond what the graph's formulas say: amax,
-  /// fp8_tensor, column blocks.
+  /// A row's bits do not depend on the other rows, beyond what the graph's formulas say: amax and
+  /// d_bias with what takes them, fp8_tensor, column blocks, hadamard along columns, and stochastic
+  /// rounding, whose random numbers go by an element's position.
   bool batch_invariant = false;
   int32_t sm_limit = 0;                  ///< Use at most this many SMs (cores); 0: all.
   int64_t workspace_limit = -1;          ///< Bytes of workspace at the bound; -1: any.

@@ -93,7 +93,7 @@ bool want_counted(ir::Infer& infer, std::string_view field) {
   if (v == nullptr) return false;
   if (v->shape[0].symbol == ir::kNone) return true;
   infer.fail("E-GROUPS", field, 0, "a number of groups", infer.text(v->shape[0]),
-             infer.describe(*v) + " has a named number of groups: only combine takes such");
+             infer.describe(*v) + " has a named number of groups: only koff takes such");
   return false;
 }
 
@@ -111,14 +111,19 @@ void check_operand_kinds(ir::Infer& infer, std::string_view field_a, std::string
   if (same_kind(a, b)) return;
   const std::string_view kind_a = a.scaled ? name(a.scaled->format) : name(a.dtype);
   const std::string_view kind_b = b.scaled ? name(b.scaled->format) : name(b.dtype);
+  const bool one_family = family(a) == family(b);
+  const std::string in_a(one_family ? kind_a : text(family(a)));
+  const std::string in_b(one_family ? kind_b : text(family(b)));
   std::string hint;
-  const bool scale_types = a.scaled && b.scaled && family(a) != family(b);
-  if (scale_types) {
+  if (one_family) {
+    hint = a.scaled ? "f32 scales of both must be one format: requantise one operand"
+                    : "both must be one type: cast one operand";
+  } else if (a.scaled && b.scaled) {
     hint = "f32, UE8M0 and E4M3 scales are different types: requantise one operand";
   }
   infer.fail("E-DTYPE", field_b, -1, std::string(kind_a), std::string(kind_b),
-             "no product of " + infer.describe(a) + " [" + std::string(text(family(a))) + "] and " +
-                 infer.describe(b) + " [" + std::string(text(family(b))) + "]",
+             "no product of " + infer.describe(a) + " [" + in_a + "] and " + infer.describe(b) +
+                 " [" + in_b + "]",
              hint);
 }
 

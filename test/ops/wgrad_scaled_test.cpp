@@ -293,6 +293,43 @@ TEST(WgradScaled, Findings) {
   }
 }
 
+// Types of one kind that do not go together are said as what they differ in.
+TEST(WgradScaled, MessagesNameTheDifference) {
+  const auto message = [](const auto& make) {
+    Builder g("wrong");
+    g.output("dw", g.add(make(g)));
+    const Result<Graph> graph = std::move(g).finish();
+    EXPECT_FALSE(graph);
+    const Finding f = graph.findings()[0];
+    return std::string(f.message) + "; " + std::string(f.hint);
+  };
+  const auto says = [](const std::string& text, std::initializer_list<const char*> words) {
+    for (const char* w : words) EXPECT_NE(text.find(w), std::string::npos) << w << " in " << text;
+  };
+  says(message([](Builder& g) {
+         return GroupedWgrad{
+             .a = plain(g, "a", 8, 4), .b = plain(g, "b", 8, 4, DType::f16), .groups = two(g)};
+       }),
+       {"[bf16] and", "[f16]", "cast"});
+  says(message([](Builder& g) {
+         return GroupedWgrad{.a = g.scaled_input("a", {64, 32}, Format::fp8_tensor),
+                             .b = g.scaled_input("b", {64, 32}, Format::fp8_row),
+                             .groups = two(g)};
+       }),
+       {"[fp8_tensor] and", "[fp8_row]", "requantise"});
+  says(message([](Builder& g) {
+         return GroupedWgrad{
+             .a = plain(g, "a", 8, 4), .b = plain(g, "b", 8, 4, DType::f32), .groups = two(g)};
+       }),
+       {"[f16 or bf16] and", "[f32]"});
+  says(message([](Builder& g) {
+         return GroupedWgrad{.a = plain(g, "a", 8, 4),
+                             .b = plain(g, "b", 8, 4),
+                             .groups = g.groups("g", g.dynamic("G", 8), GroupForm::ends)};
+       }),
+       {"only koff takes such"});
+}
+
 // All findings of one op at once.
 TEST(WgradScaled, FindingsComeTogether) {
   Builder g("wrong");
