@@ -130,7 +130,12 @@ class Coverage {
       } else if (v.kind == Kind::flag) {
         add(field + (v.integer != 0 ? "=true" : "=false"));
       } else if (v.kind == Kind::value) {
-        add(field + " as " + std::string(name(g.values[static_cast<size_t>(v.value)].role)));
+        const ir::Value& operand = g.values[static_cast<size_t>(v.value)];
+        const std::string as = field + " as " + std::string(name(operand.role));
+        add(as);
+        if (operand.scaled && operand.role != Role::value) {
+          add(as + " " + std::string(name(operand.scaled->format)));
+        }
       } else if (v.kind == Kind::number) {
         add(field + " by value");
       }
@@ -184,6 +189,13 @@ bool is_refused(const std::string& op, const std::string& field, const std::stri
   return false;
 }
 
+// Whether operands of that role have scales in that field. Gradients are added to plain numbers:
+// WgradScaled.Findings.
+bool is_quantised(const std::string& field, Role role) {
+  return field != "grouped_wgrad.accumulate" &&
+         (role == Role::scaled_tensor || role == Role::weights || role == Role::weight_pointers);
+}
+
 // What the op records demand of the list.
 std::vector<std::string> demands_of_ops() {
   std::vector<std::string> all;
@@ -209,6 +221,12 @@ std::vector<std::string> demands_of_ops() {
         const std::string as = std::string(cohort::name(static_cast<Role>(r)));
         const bool takes_handles = f.kind == Kind::value || f.kind == Kind::number;
         if (may && takes_handles) all.push_back(field + " as " + as);
+        if (may && is_quantised(field, static_cast<Role>(r))) {
+          for (int x = 0; !cohort::name(static_cast<Format>(x)).empty(); ++x) {
+            all.push_back(field + " as " + as + " " +
+                          std::string(cohort::name(static_cast<Format>(x))));
+          }
+        }
       }
     }
   }
@@ -248,7 +266,8 @@ std::vector<std::string> demands_of_types() {
     all.push_back("scaled_tensor " + std::string(s));
   }
   for (const char* type : {"f32", "f16", "bf16"}) {
-    for (const char* role : {"tensor of ", "weights of ", "output of ", "group_mat of "}) {
+    for (const char* role : {"tensor of ", "weights of ", "output of ", "row_vec of ",
+                             "col_vec of ", "group_vec of ", "group_mat of "}) {
       all.push_back(role + std::string(type));
     }
   }
@@ -258,9 +277,7 @@ std::vector<std::string> demands_of_types() {
     }
   }
   for (const char* type : {"f32", "bf16"}) {
-    for (const char* role : {"row_vec of ", "group_vec of ", "scalar of "}) {
-      all.push_back(role + std::string(type));
-    }
+    all.push_back("scalar of " + std::string(type));
   }
   for (const char* type : {"index of i32", "index of i64", "scalar of i64"}) all.push_back(type);
   return all;

@@ -113,6 +113,19 @@ CONFORMANCE(binary, by_group_row) {
   const auto v = c.group_mat("v", 3, 10, DType::f16);
   by(c, v.h, [=](const Tokens& t, int64_t r, int64_t n) { return v(t.group(r), n); });
 }
+// Every role in the types that it has.
+CONFORMANCE(binary, by_row_f16) {
+  const auto v = c.row("v", DType::f16);
+  by(c, v.h, [=](const Tokens&, int64_t r, int64_t) { return v(r); });
+}
+CONFORMANCE(binary, by_column_f16) {
+  const auto v = c.column("v", 10, DType::f16);
+  by(c, v.h, [=](const Tokens&, int64_t, int64_t n) { return v(n); });
+}
+CONFORMANCE(binary, by_group_f16) {
+  const auto v = c.group_vec("v", 3, DType::f16);
+  by(c, v.h, [=](const Tokens& t, int64_t r, int64_t) { return v(t.group(r)); });
+}
 CONFORMANCE(binary, by_matrix_with_strides) {
   const auto v = c.matrix("v", 10, DType::f16, {.strides = {1, 4096}});
   by(c, v.h, [=](const Tokens&, int64_t r, int64_t n) { return v(r, n); });

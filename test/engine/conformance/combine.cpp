@@ -39,9 +39,34 @@ CONFORMANCE(combine, weighted) { weighted(c, c.fixed("y", kRows, kD)); }
 CONFORMANCE(combine, weighted_bf16) {
   weighted(c, c.fixed("y", kRows, kD, DType::bf16), {.dtype = DType::bf16});
 }
-CONFORMANCE(combine, weighted_mxfp8) {
-  weighted(c, c.scaled("y", 40, Format::mxfp8_e4m3, {}, kRows));
+
+namespace {
+
+// Quantised rows as combine and its gradient read them: code times scale, rounded to f32 once. Dot
+// products take them as they are.
+struct ReadRows {
+  Data<ScaledTensor> data;
+  ScaledTensor h;
+  Near operator()(int64_t r, int64_t n) const { return Near(round_to(DType::f32, data(r, n).v)); }
+};
+// The blocks of fp8_block128 need two.
+constexpr int64_t features(Format f) { return f == Format::fp8_block128 ? 200 : 40; }
+ReadRows read_rows(Case& c, const char* name, Format f, int64_t rows) {
+  const auto data = c.scaled(name, features(f), f, {}, rows);
+  return {data, data.h};
 }
+
+void weighted_rows(Case& c, Format f) { weighted(c, read_rows(c, "y", f, kRows)); }
+
+}  // namespace
+
+CONFORMANCE(combine, weighted_mxfp8) { weighted_rows(c, Format::mxfp8_e4m3); }
+CONFORMANCE(combine, weighted_mxfp8_e5m2) { weighted_rows(c, Format::mxfp8_e5m2); }
+CONFORMANCE(combine, weighted_mxfp4) { weighted_rows(c, Format::mxfp4); }
+CONFORMANCE(combine, weighted_nvfp4) { weighted_rows(c, Format::nvfp4); }
+CONFORMANCE(combine, weighted_fp8_tensor) { weighted_rows(c, Format::fp8_tensor); }
+CONFORMANCE(combine, weighted_fp8_row) { weighted_rows(c, Format::fp8_row); }
+CONFORMANCE(combine, weighted_fp8_block128) { weighted_rows(c, Format::fp8_block128); }
 
 CONFORMANCE(combine, sum) {
   const auto y = c.fixed("y", kRows, kD);
@@ -102,9 +127,21 @@ void spread_weighted(Case& c, O d_out) {
 }  // namespace
 
 CONFORMANCE(d_combine, weighted) { spread_weighted(c, c.fixed("d_out", 5, kD)); }
-CONFORMANCE(d_combine, weighted_mxfp8) {
-  spread_weighted(c, c.scaled("d_out", 40, Format::mxfp8_e4m3, {}, 5));
-}
+
+namespace {
+
+void spread_rows(Case& c, Format f) { spread_weighted(c, read_rows(c, "d_out", f, 5)); }
+
+}  // namespace
+
+CONFORMANCE(d_combine, weighted_mxfp8) { spread_rows(c, Format::mxfp8_e4m3); }
+CONFORMANCE(d_combine, weighted_mxfp8_e5m2) { spread_rows(c, Format::mxfp8_e5m2); }
+CONFORMANCE(d_combine, weighted_mxfp4) { spread_rows(c, Format::mxfp4); }
+CONFORMANCE(d_combine, weighted_nvfp4) { spread_rows(c, Format::nvfp4); }
+CONFORMANCE(d_combine, weighted_fp8_tensor) { spread_rows(c, Format::fp8_tensor); }
+CONFORMANCE(d_combine, weighted_fp8_row) { spread_rows(c, Format::fp8_row); }
+CONFORMANCE(d_combine, weighted_fp8_block128) { spread_rows(c, Format::fp8_block128); }
+
 CONFORMANCE(d_combine, of_a_value) {
   const auto x = c.fixed("x", 5, kD);
   const auto scat = c.index("scat", 5 * kTopK);
@@ -151,13 +188,27 @@ CONFORMANCE(d_combine_weights, f32) {
   c.output("dw", c.add(DCombineWeights{.d_out = d_out.h, .y = y.h, .rev = rev.h}), {},
            dots(d_out, y, rev, kD));
 }
-CONFORMANCE(d_combine_weights, mxfp8) {
-  const auto d_out = c.scaled("d_out", 40, Format::mxfp8_e4m3);
-  const auto y = c.scaled("y", 40, Format::mxfp8_e4m3, {}, kRows);
+
+namespace {
+
+void dots_of_rows(Case& c, Format f) {
+  const auto d_out = c.scaled("d_out", features(f), f);
+  const auto y = c.scaled("y", features(f), f, {}, kRows);
   const auto rev = c.entries("rev", kTopK, -1, kRows);
   c.output("dw", c.add(DCombineWeights{.d_out = d_out.h, .y = y.h, .rev = rev.h}), {},
-           dots(d_out, y, rev, 40));
+           dots(d_out, y, rev, features(f)));
 }
+
+}  // namespace
+
+CONFORMANCE(d_combine_weights, mxfp8) { dots_of_rows(c, Format::mxfp8_e4m3); }
+CONFORMANCE(d_combine_weights, mxfp8_e5m2) { dots_of_rows(c, Format::mxfp8_e5m2); }
+CONFORMANCE(d_combine_weights, mxfp4) { dots_of_rows(c, Format::mxfp4); }
+CONFORMANCE(d_combine_weights, nvfp4) { dots_of_rows(c, Format::nvfp4); }
+CONFORMANCE(d_combine_weights, fp8_tensor) { dots_of_rows(c, Format::fp8_tensor); }
+CONFORMANCE(d_combine_weights, fp8_row) { dots_of_rows(c, Format::fp8_row); }
+CONFORMANCE(d_combine_weights, fp8_block128) { dots_of_rows(c, Format::fp8_block128); }
+
 CONFORMANCE(d_combine_weights, of_values) {
   const auto d = c.matrix("d", kD);
   const auto x = c.fixed("x", kRows, kD);

@@ -129,6 +129,35 @@ CONFORMANCE(grouped_gemm, gather_i64_mxfp8) {
            product(c, gathered(x, i), w, 80, 3));
 }
 
+// The scales of a gathered row are those of its source row, whatever they are.
+namespace {
+
+void gathered_rows(Case& c, Format format, const ScaledSpec& spec = {}, int64_t k = 80,
+                   int64_t n = 24) {
+  const auto x = c.scaled("x", k, format, spec, 150);
+  const auto w = c.scaled_weights("w", 3, n, k, format, {.layout = spec.layout});
+  const auto i = c.index("index", 150);
+  c.output("y", c.add(GroupedGemm{.a = x.h, .b = w.h, .groups = c.groups(), .gather = i.h}), {},
+           product(c, gathered(x, i), w, k, 3));
+}
+
+}  // namespace
+
+CONFORMANCE(grouped_gemm, gather_mxfp8_e5m2) { gathered_rows(c, Format::mxfp8_e5m2); }
+CONFORMANCE(grouped_gemm, gather_mxfp4) { gathered_rows(c, Format::mxfp4); }
+CONFORMANCE(grouped_gemm, gather_nvfp4) { gathered_rows(c, Format::nvfp4); }
+CONFORMANCE(grouped_gemm, gather_mxfp8_linear) {
+  gathered_rows(c, Format::mxfp8_e4m3, {.layout = ScaleLayout::linear});
+}
+CONFORMANCE(grouped_gemm, gather_nvfp4_linear) {
+  gathered_rows(c, Format::nvfp4, {.layout = ScaleLayout::linear});
+}
+CONFORMANCE(grouped_gemm, gather_fp8_tensor) { gathered_rows(c, Format::fp8_tensor); }
+CONFORMANCE(grouped_gemm, gather_fp8_row) { gathered_rows(c, Format::fp8_row); }
+CONFORMANCE(grouped_gemm, gather_fp8_block128) {
+  gathered_rows(c, Format::fp8_block128, {}, 200, 136);
+}
+
 // Rows back to their tokens, two places a token; every fifth goes nowhere.
 CONFORMANCE(grouped_gemm, scattered_to_slots) {
   const auto x = c.matrix("x", 9);

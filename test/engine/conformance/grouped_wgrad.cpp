@@ -170,6 +170,19 @@ CONFORMANCE(grouped_wgrad, mxfp8_ragged) {
 }
 CONFORMANCE(grouped_wgrad, fp8_tensor) { quantised(c, Format::fp8_tensor, Format::fp8_tensor, {}); }
 CONFORMANCE(grouped_wgrad, fp8_row) { quantised(c, Format::fp8_row, Format::fp8_row, {}); }
+CONFORMANCE(grouped_wgrad, fp8_block128) {
+  plain(c, c.scaled("a", 200, Format::fp8_block128), c.scaled("b", 136, Format::fp8_block128));
+}
+CONFORMANCE(grouped_wgrad, gathered_b_fp8_block128) {
+  const auto a = c.scaled("a", 136, Format::fp8_block128);
+  const auto b = c.scaled("b", 200, Format::fp8_block128, {}, 60);
+  const auto index = c.index("index", 60);
+  c.output("dw", c.add(GroupedWgrad{.a = a.h, .b = b.h, .groups = c.groups(), .gather_b = index.h}),
+           {}, sum_over_rows(c, a, gathered(b, index)));
+}
+CONFORMANCE(grouped_wgrad, mxfp8_by_e5m2) {
+  quantised(c, Format::mxfp8_e4m3, Format::mxfp8_e5m2, {.axis = Axes::col});
+}
 
 // One group that has every row: a gradient behind a pointer, added to one behind another.
 CONFORMANCE(grouped_wgrad, whole_pointers) {

@@ -54,6 +54,11 @@ CONFORMANCE(matmul, of_values) {
 }
 
 CONFORMANCE(matmul, mxfp8_by_mxfp4) { quantised(c, Format::mxfp8_e5m2, Format::mxfp4, 80); }
+CONFORMANCE(matmul, mxfp8_by_e5m2) { quantised(c, Format::mxfp8_e4m3, Format::mxfp8_e5m2, 80); }
+CONFORMANCE(matmul, mxfp4_by_mxfp8) { quantised(c, Format::mxfp4, Format::mxfp8_e4m3, 80); }
 CONFORMANCE(matmul, nvfp4) { quantised(c, Format::nvfp4, Format::nvfp4, 48); }
+CONFORMANCE(matmul, fp8_tensor) { quantised(c, Format::fp8_tensor, Format::fp8_tensor, 80); }
+CONFORMANCE(matmul, fp8_row) { quantised(c, Format::fp8_row, Format::fp8_row, 80); }
+CONFORMANCE(matmul, fp8_block128) { quantised(c, Format::fp8_block128, Format::fp8_block128, 300); }
 
 }  // namespace cohort::test::conformance
