@@ -150,35 +150,49 @@ TEST(GroupedWgrad, MostGroupsEmptyOrAll) {
   }
 }
 
-// pytorch#172439: counts {162, 0, 2577, 446, 0, 83} in bf16 into memory that holds NaN. Features of
-// two tiles (192 x 256) each way, of which the second is narrow.
+// pytorch#172439: counts {162, 0, 2577, 446, 0, 83}, 2048 x 768, bf16, into memory that holds NaN.
+// Elements are a number of the row plus one of the feature, so the sums of a group follow from a
+// few sums over its rows; all are whole and below 2^24.
 TEST(GroupedWgrad, EmptyGroupsBetweenLargeOnes) {
   WgradCase c;
   c.in = DType::bf16;
   c.ranges = consecutive({162, 0, 2577, 446, 0, 83});
   c.form = GroupForm::counts;
   c.rows = c.source_a = c.source_b = 3268;
-  c.i = 200;
-  c.j = 260;
-  c.a = whole_numbers(c.rows * c.i, 3);
-  c.b = whole_numbers(c.rows * c.j, 4);
+  c.i = 2048;
+  c.j = 768;
+  const std::vector<float> u = whole_numbers(c.rows, 3), v = whole_numbers(c.rows, 4);
+  const std::vector<float> p = whole_numbers(c.i, 5), q = whole_numbers(c.j, 6);
+  const auto plus = [](const std::vector<float>& of_row, const std::vector<float>& of_feature) {
+    std::vector<float> sum;
+    sum.reserve(of_row.size() * of_feature.size());
+    for (const float r : of_row) {
+      for (const float f : of_feature) sum.push_back(r + f);
+    }
+    return sum;
+  };
+  c.a = plus(u, p);
+  c.b = plus(v, q);
   Bench bench(c.graph(), {{"T", c.rows}});
   c.fill(bench.tensors);
   bench.tensors.fill("dw", 0xFF);
   bench.run_well();
   const auto dw = bench.tensors.values<float>("dw");
   std::vector<float> wanted;
+  wanted.reserve(dw.size());
   for (const Range& range : c.ranges) {
-    std::vector<float> sums(static_cast<size_t>(c.i * c.j), 0);  // whole, below 2^24: exact
+    float of_u = 0, of_v = 0, of_uv = 0;
     for (int64_t r = range.begin; r < range.begin + range.rows; ++r) {
-      const float* b = &c.b[static_cast<size_t>(r * c.j)];
-      for (int64_t m = 0; m < c.i; ++m) {
-        const float a = c.a[static_cast<size_t>(r * c.i + m)];
-        float* sum = &sums[static_cast<size_t>(m * c.j)];
-        for (int64_t n = 0; n < c.j; ++n) sum[n] += a * b[n];
+      const auto k = static_cast<size_t>(r);
+      of_u += u[k];
+      of_v += v[k];
+      of_uv += u[k] * v[k];
+    }
+    for (const float m : p) {
+      for (const float n : q) {
+        wanted.push_back(of_uv + of_u * n + of_v * m + static_cast<float>(range.rows) * m * n);
       }
     }
-    wanted.insert(wanted.end(), sums.begin(), sums.end());
   }
   expect_same_bits(dw, wanted);
   for (const int64_t empty : {1, 4}) {
