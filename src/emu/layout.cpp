@@ -108,6 +108,33 @@ bool Layout::place_module(const ptx::Function& entry, int64_t shared_limit) {
   return true;
 }
 
+std::vector<SharedVariable> Layout::shared() const {
+  std::vector<SharedVariable> all;
+  const auto add = [&](const ptx::Variable& v, const Storage& place) {
+    if (place.kind != Storage::Kind::shared) return;
+    all.push_back({std::string(module_.texts[v.name]), place.offset,
+                   is_dynamic(v) ? 0 : static_cast<uint64_t>(v.bytes)});
+  };
+  for (size_t i = 0; i < module_places_.size(); ++i) {
+    if (used_[i]) add(module_.variables[i], module_places_[i]);
+  }
+  for (size_t f = 0; f < called_.size(); ++f) {
+    for (size_t i = 0; i < called_[f]->variables.size(); ++i) {
+      add(called_[f]->variables[i], shared_of_functions_[f][i]);
+    }
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.offset < b.offset; });
+  return all;
+}
+
+std::vector<SharedVariable> shared_variables(const ptx::Module& module,
+                                             const ptx::Function& entry) {
+  Kernel kernel;
+  Layout layout(module, kernel);
+  return layout.place_module(entry, INT64_MAX) ? layout.shared() : std::vector<SharedVariable>();
+}
+
 void Layout::place_parameters(const ptx::Function& entry, std::vector<Storage>& places) {
   uint64_t at = 0;
   for (const ptx::Parameter& p : entry.parameters) {

@@ -23,6 +23,16 @@ struct Storage {
   uint64_t offset = 0;
 };
 
+/// A variable in shared memory, for reports.
+struct SharedVariable {
+  std::string name;
+  uint64_t offset = 0;  ///< from the begin of the CTA's window
+  uint64_t bytes = 0;   ///< 0: dynamic shared memory, which is as large as the launch says
+};
+/// Those of a kernel, by offset.
+[[nodiscard]] std::vector<SharedVariable> shared_variables(const ptx::Module& module,
+                                                           const ptx::Function& entry);
+
 /// Gives places to the variables of a kernel.
 class Layout {
  public:
@@ -36,6 +46,8 @@ class Layout {
   /// Local variables and call parameters of a function, anew for each expansion.
   bool place_locals(const ptx::Function& function, std::vector<Storage>& places,
                     int64_t local_limit);
+  /// After place_module: every shared variable that has a place.
+  [[nodiscard]] std::vector<SharedVariable> shared() const;
   [[nodiscard]] Storage module_variable(uint32_t index) const {
     return index < module_places_.size() ? module_places_[index] : Storage{};
   }

@@ -30,6 +30,8 @@ ROOMS = {
     "ptx": ["base"],
     "emu": ["base", "arch", "numerics", "ptx"],
     "race": ["base", "emu/events.h", "emu/fault.h", "emu/rules.h"],
+    "launch": ["base", "emu", "ptx"],
+    "report": ["base", "emu"],
     "io": ["base"],
     "cli": ["io", "samples"],
     "samples": [],  # not a room of src/: its graphs are bundled with the command
