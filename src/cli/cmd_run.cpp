@@ -11,35 +11,13 @@
 #include <optional>
 #include <system_error>
 
+#include "cli/bar.h"
 #include "cli/commands.h"
 #include "cli/run_memory.h"
 
 namespace cohort::cli {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-// A bar on a terminal, once the work has taken a second.
-struct Bar {
-  Clock::time_point begin = Clock::now();
-  int shown = -1;
-
-  static bool update(int64_t done, int64_t total, void* user) {
-    Bar& bar = *static_cast<Bar*>(user);
-    if (Clock::now() - bar.begin < std::chrono::seconds(1)) return true;
-    const int percent = total > 0 ? static_cast<int>(100 * done / total) : 100;
-    if (percent == bar.shown) return true;
-    bar.shown = percent;
-    std::string line(static_cast<size_t>(percent) / 2, '#');
-    line.resize(50, '.');
-    std::fprintf(stderr, "\r[%s] %3d %%", line.c_str(), percent);
-    return true;
-  }
-  ~Bar() {
-    if (shown >= 0) std::fprintf(stderr, "\r%60s\r", "");
-  }
-};
 
 double execute(const Graph& graph, const Plan& plan, const RunMemory& memory) {
   const Execution execution = value_of(plan.bind(graph, memory.sizes(), memory.tensors()));
@@ -59,7 +37,7 @@ double execute(const Graph& graph, const Plan& plan, const RunMemory& memory) {
   }
   const Status status = execution.run(workspace.get(), {}, options);
   if (!status) throw Failure{status.findings()};
-  return std::chrono::duration<double>(Clock::now() - bar.begin).count();
+  return std::chrono::duration<double>(Bar::Clock::now() - bar.begin).count();
 }
 
 // Outputs that differ in a byte from what the reference engine makes of the same inputs: for graphs

@@ -30,10 +30,20 @@ struct RunArguments {
   std::string results;             ///< Outputs of another run to compare, in place of running.
 };
 
+struct RaceArguments {
+  std::string launch;  ///< Path of a launch file.
+  std::string profile = "strict";
+  int32_t schedules = 10;
+  uint64_t seed = 1;
+  std::string outputs;      ///< Path; empty: not stored.
+  std::string environment;  ///< Stands before the command in REPRO.
+};
+
 int check(const Common& common);
 int show(const Common& common, const std::string& format);
 int plan(const Common& common, const PlanArguments& arguments);
 int run(const Common& common, const RunArguments& arguments);
+int race(const Common& common, const RaceArguments& arguments);
 int env(const Common& common);
 int sample(const Common& common, const std::string& name);
 

@@ -66,6 +66,7 @@ class Application {
         ->check(CLI::IsMember({"text", "svg", "json"}));
     add_plan();
     add_run();
+    add_race();
     command("env", "What the library finds on this machine.", [this] { return env(common_); });
     CLI::App* b = command("sample", "List the bundled graphs, or print one as JSON.",
                           [this] { return sample(common_, sample_); });
@@ -155,10 +156,30 @@ class Application {
     });
   }
 
-  CLI::App app_{"Grouped GEMM graphs: check, show, plan, run."};
+  void add_race() {
+    CLI::App* r =
+        command("race", "Run PTX under many schedules and say what it does wrong.", [this] {
+          race_.environment = environment_prefix();
+          return race(common_, race_);
+        });
+    r->add_option("K", common_.graph, "PTX: a path, or - for standard input")->required();
+    r->add_option("--launch", race_.launch, "What it is run with, JSON")
+        ->required()
+        ->check(path_fault);
+    r->add_option("--profile", race_.profile, "strict: the PTX text; practice: what kernels do")
+        ->check(CLI::IsMember({"strict", "practice"}));
+    r->add_option("--schedules", race_.schedules, "How many, 1 to 1000000")
+        ->check(CLI::Range(1, 1000000));
+    r->add_option("--seed", race_.seed, "Of the first schedule")->check(seed_fault);
+    r->add_option("--outputs", race_.outputs, "Where to store the buffers, safetensors")
+        ->check(output_fault);
+  }
+
+  CLI::App app_{"Grouped GEMM graphs: check, show, plan, run; kernels: race."};
   Common common_;
   PlanArguments plan_;
   RunArguments run_;
+  RaceArguments race_;
   std::string format_ = "text";
   std::string sample_;
   std::function<int()> chosen_;

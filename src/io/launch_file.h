@@ -37,7 +37,8 @@ struct LaunchFile {
 
 /// Writes what buffers hold as safetensors, under the names and with the shapes of the file. u32,
 /// s32, u64 and s64 are stored as I32 and I64; types that the format's reader here does not have
-/// (u16, s16, f64) and bytes as U8, with the last extent times their size. Throws FindingsError.
-void write_buffers(std::string_view path, const LaunchFile& file, const RaceReport& report);
+/// (u16, s16, f64) and bytes as U8, with the last extent times their size.
+[[nodiscard]] Status write_buffers(std::string_view path, const LaunchFile& file,
+                                   const RaceReport& report);
 
 }  // namespace cohort::io

@@ -32,7 +32,9 @@ std::string_view type_word(ElementType type) {
 
 }  // namespace
 
-void write_buffers(std::string_view path, const LaunchFile& file, const RaceReport& report) {
+namespace {
+
+void write(std::string_view path, const LaunchFile& file, const RaceReport& report) {
   std::vector<HeaderEntry> entries;
   int64_t at = 0;
   for (size_t i = 0; i < file.buffers.size(); ++i) {
@@ -60,6 +62,15 @@ void write_buffers(std::string_view path, const LaunchFile& file, const RaceRepo
     out.write(b.data, b.bytes);
   }
   out.commit();
+}
+
+}  // namespace
+
+Status write_buffers(std::string_view path, const LaunchFile& file, const RaceReport& report) {
+  return base::guarded("writing buffers", [&]() -> Status {
+    write(path, file, report);
+    return {};
+  });
 }
 
 }  // namespace cohort::io

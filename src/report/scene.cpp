@@ -178,6 +178,8 @@ std::string_view unit(Agent agent) {
       return "tcgen05.ld";
     case Agent::tensor_store:
       return "tcgen05.st";
+    case Agent::tensor_commit:
+      return "tcgen05.commit";
     case Agent::warpgroup_mma:
       return "wgmma";
   }
