@@ -14,13 +14,14 @@ int32_t JsonTree::find(int32_t object, std::string_view key) const {
 
 namespace {
 
-using Sax = nlohmann::json_sax<nlohmann::json>;
+using TreeSax = nlohmann::json_sax<nlohmann::json>;
 // More members than any object of a description has; so that a search for a key twice is short.
 constexpr int32_t kMostMembers = 64;
 
-class Handler : public Sax {
+class TreeHandler : public TreeSax {
  public:
-  Handler(const JsonTreeLimits& limits, JsonTree& tree, base::Diagnostics& found, ErrorKind& kind)
+  TreeHandler(const JsonTreeLimits& limits, JsonTree& tree, base::Diagnostics& found,
+              ErrorKind& kind)
       : limits_(limits), tree_(tree), found_(found), kind_(kind) {}
 
   bool null() override { return add({}); }
@@ -153,7 +154,7 @@ bool read_tree(std::string_view text, const JsonTreeLimits& limits, JsonTree& tr
     kind = ErrorKind::limit;
     return false;
   }
-  Handler handler(limits, tree, found, kind);
+  TreeHandler handler(limits, tree, found, kind);
   return nlohmann::json::sax_parse(text.begin(), text.end(), &handler);
 }
 
