@@ -91,7 +91,7 @@ stage_asan() {
 # The rooms whose code meets threads, and hostile input. The others have one thread; `memory`, and
 # the command with whole samples, would take minutes.
 stage_tsan() {
-  local rooms=(engine fuzz io ir json ops plan validate)
+  local rooms=(engine fuzz io ir json ops plan report validate)
   if build tsan --target "${rooms[@]/#/test_}"; then
     passed=$((passed + 1))
     TSAN_OPTIONS=halt_on_error=1 tests tsan -L "^($(IFS='|'; echo "${rooms[*]}"))\$"

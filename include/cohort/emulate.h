@@ -214,7 +214,6 @@ struct RaceOptions {
   int32_t threads = 0;  ///< Schedules side by side; 0: COHORT_THREADS, or one a processor.
   int64_t max_warp_instructions = -1;       ///< Of a schedule, then K-LIVELOCK; -1: any number.
   int64_t memory_bytes = int64_t{4} << 30;  ///< Of buffers, registers, shared memory; all runs.
-  bool trace = false;                       ///< RaceReport::trace and svg are made.
   ProgressFunction progress = nullptr;      ///< Called between schedules by the calling thread.
   void* user = nullptr;                     ///< Handed to `progress`.
 };
@@ -300,10 +299,6 @@ class COHORT_API RaceReport {
   [[nodiscard]] std::string_view printed() const noexcept;  ///< By vprintf, first schedule.
   [[nodiscard]] std::string_view text() const noexcept;     ///< For a person.
   [[nodiscard]] std::string_view json() const noexcept;     ///< The same as JSON.
-  /// Of the schedule of seed(), for Perfetto or chrome://tracing; empty unless asked for.
-  [[nodiscard]] std::string_view trace() const noexcept;
-  /// The same as a picture; empty unless asked for.
-  [[nodiscard]] std::string_view svg() const noexcept;
 
  private:
   friend struct detail::RaceReportAccess;

@@ -59,7 +59,7 @@ class TreeHandler : public TreeSax {
     }
     if (tree_.find(open_.back().value, v) >= 0) {
       found_.add({.code = "E-KEY",
-                  .field = v.substr(0, 64),
+                  .op = "text",
                   .wanted = "one '" + v.substr(0, 64) + "'",
                   .got = "two"});
       kind_ = ErrorKind::mismatch;

@@ -97,8 +97,9 @@ class Folder {
       }
       return all;
     }
-    if (f.wanted == 0 && f.got == 0) return {};
-    return "wanted " + std::to_string(f.wanted) + ", got " + std::to_string(f.got);
+    if (f.wanted == 0 && f.got == 0) return f.note;
+    return (f.note.empty() ? "" : f.note + ": ") + "wanted " + std::to_string(f.wanted) + ", got " +
+           std::to_string(f.got);
   }
 
   RaceFinding finding(const Fault& f, const Outcome& o) {
@@ -128,7 +129,7 @@ class Folder {
         text += "  where    " + std::string(r.place) + ", " + std::to_string(f.bytes) +
                 (f.bytes == 1 ? " byte\n" : " bytes\n");
       }
-      if (!r.detail.empty()) text += "  numbers  " + std::string(r.detail) + "\n";
+      if (!r.detail.empty()) text += "  detail   " + std::string(r.detail) + "\n";
     }
     if (!r.missing.empty()) text += "  missing  " + std::string(r.missing) + "\n";
     r.text = rep_.keep(std::move(text));

@@ -49,7 +49,5 @@ uint64_t RaceReport::seed() const noexcept { return rep_->seed; }
 std::string_view RaceReport::printed() const noexcept { return rep_->printed; }
 std::string_view RaceReport::text() const noexcept { return rep_->text; }
 std::string_view RaceReport::json() const noexcept { return rep_->json; }
-std::string_view RaceReport::trace() const noexcept { return rep_->trace; }
-std::string_view RaceReport::svg() const noexcept { return rep_->svg; }
 
 }  // namespace cohort

@@ -28,8 +28,6 @@ struct RaceReportRep {
   std::string printed;
   std::string text;
   std::string json;
-  std::string trace;
-  std::string svg;
 
   std::string_view keep(std::string view) { return letters.emplace_back(std::move(view)); }
 };

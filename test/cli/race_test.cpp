@@ -69,10 +69,10 @@ TEST_F(Race, NamesWhatIsWrongInALaunchFile) {
   refused(R"("type":"u32")", R"("type":"u33")", 1, "[/buffers/0/type]; did you mean");
   refused(R"("grid":[1])", R"("grid":["a"])", 1, "wanted an integer, got 'a'");
   refused(R"("grid":[1])", R"("grid":[1,1,1,1])", 1, "wanted 1 to 3 numbers");
-  refused(R"({"buffer":"out"}],)", R"({"u32":-1}],)", 1, "wanted a number of this type, got -1");
-  refused(R"({"buffer":"out"}],)", R"({"u32":1,"f32":1}],)", 1, "got 2 of them");
-  refused(R"({"buffer":"out"}],)", R"({"bytes":"0g"}],)", 1, "hexadecimal digits");
-  refused(R"({"buffer":"out"}],)", R"({"u64":1,"u64":2}],)", 1, "E-KEY");
+  refused(R"({"buffer":"out"}])", R"({"u32":-1}])", 1, "wanted a number of this type, got -1");
+  refused(R"({"buffer":"out"}])", R"({"u32":1,"f32":1}])", 1, "got 2 of them");
+  refused(R"({"buffer":"out"}])", R"({"bytes":"0g"}])", 1, "hexadecimal digits");
+  refused(R"({"buffer":"out"}])", R"({"u64":1,"u64":2}])", 1, "E-KEY");
   refused(R"("kernel":"tile")", R"("kernel":"tiel")", 1, "did you mean 'tile'?");
   refused("]}", "]", 2, "E-JSON");
   refused(R"("ramp":{"first":0,"step":1})", R"("file":"none.safetensors")", 2, "E-FILE");

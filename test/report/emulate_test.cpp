@@ -143,6 +143,21 @@ TEST(RaceCheck, SaysWhatADeadlockWaitsFor) {
   EXPECT_NE(r[0].text.find("wait at barrier 1"), std::string_view::npos) << r[0].text;
 }
 
+// A code alone does not say which of its rules is broken.
+TEST(RaceCheck, SaysWhichRuleIsBroken) {
+  Case c{.ptx =
+             ".version 9.0\n.target sm_100a\n.address_size 64\n"
+             ".visible .entry tile(.param .u64 .ptr .align 16 out, .param .u32 add)\n{\n"
+             ".shared .align 4 .b8 line[256];\n.reg .b32 %r<2>;\nmov.u32 %r1, line;\n"
+             "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 48;\nret;\n}\n"};
+  c.launch.block = {32, 1, 1};
+  const RaceReport r = c.report();
+  ASSERT_GE(r.size(), 1);
+  EXPECT_EQ(r[0].code, "K-TENSORALLOC");
+  EXPECT_NE(r[0].detail.find("48"), std::string_view::npos) << r[0].detail;
+  EXPECT_NE(r[0].text.find(r[0].detail), std::string_view::npos) << r[0].text;
+}
+
 TEST(RaceCheck, StopsWhenTheCallbackSaysSo) {
   Case c{.ptx = tile("bar.sync 0;\n")};
   c.options.threads = 1;
