@@ -58,10 +58,8 @@ class TreeHandler : public TreeSax {
       return limit("at most " + std::to_string(kMostMembers) + " members of an object");
     }
     if (tree_.find(open_.back().value, v) >= 0) {
-      found_.add({.code = "E-KEY",
-                  .op = "text",
-                  .wanted = "one '" + v.substr(0, 64) + "'",
-                  .got = "two"});
+      found_.add(
+          {.code = "E-KEY", .op = "text", .wanted = "one '" + v.substr(0, 64) + "'", .got = "two"});
       kind_ = ErrorKind::mismatch;
       return false;
     }

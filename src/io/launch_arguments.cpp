@@ -29,6 +29,7 @@ const std::vector<std::string_view>& map_words() {
 
 std::vector<std::string_view> type_words() {
   std::vector<std::string_view> words;
+  words.reserve(kElementTypes);
   for (int32_t t = 0; t < kElementTypes; ++t) words.push_back(name(static_cast<ElementType>(t)));
   return words;
 }
