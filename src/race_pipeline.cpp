@@ -9,8 +9,8 @@
 #include <cohort/emulate.h>
 
 #include "base/diagnostics.h"
+#include "base/parallel.h"
 #include "emu/run.h"
-#include "engine/reference/parallel.h"
 #include "launch/contents.h"
 #include "launch/prepare.h"
 #include "race/checker.h"
@@ -76,7 +76,7 @@ void compare(const Prepared& p, const emu::RunResult& result, Outcome& outcome) 
 int thread_count(const Prepared& p, const RaceOptions& options) {
   const uint64_t each = 2 * p.buffer_bytes + (uint64_t{64} << 20);
   const uint64_t most = static_cast<uint64_t>(options.memory_bytes) / each;
-  const int wanted = options.threads > 0 ? options.threads : engine::reference::thread_count(0);
+  const int wanted = options.threads > 0 ? options.threads : base::thread_count(0);
   return static_cast<int>(std::clamp<uint64_t>(most, 1, static_cast<uint64_t>(wanted)));
 }
 
@@ -125,8 +125,7 @@ Result<RaceReport> check(const EmulatedRun& run, const RaceOptions& options) {
   const auto progress = [&](int64_t done) {
     return options.progress == nullptr || options.progress(done, options.schedules, options.user);
   };
-  if (!engine::reference::parallel_for(options.schedules, thread_count(p, options), one,
-                                       progress)) {
+  if (!base::parallel_for(options.schedules, thread_count(p, options), one, progress)) {
     return base::make_findings(
         ErrorKind::environment,
         {.code = "E-STOPPED", .message = "the run was stopped by its progress callback"});

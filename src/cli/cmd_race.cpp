@@ -6,25 +6,17 @@
 
 #include "cli/bar.h"
 #include "cli/commands.h"
+#include "io/file.h"
 #include "io/launch_file.h"
 
 namespace cohort::cli {
-
-namespace {
-
-std::string folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "" : path.substr(0, slash);
-}
-
-}  // namespace
 
 int race(const Common& common, const RaceArguments& a) {
   const std::string ptx = read_text(common.graph);
   const std::string launch_text = read_text(a.launch);
   RaceOptions options;
   const std::unique_ptr<io::LaunchFile> file =
-      value_of(io::read_launch(launch_text, folder_of(a.launch), options.memory_bytes));
+      value_of(io::read_launch(launch_text, io::folder_of(a.launch), options.memory_bytes));
   const std::string name = common.graph == "-" ? "ptx" : common.graph;
   options.profile = a.profile == "practice" ? RaceProfile::practice : RaceProfile::strict;
   options.schedules = a.schedules;

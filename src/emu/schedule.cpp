@@ -2,18 +2,14 @@
 
 #include <utility>
 
+#include "base/splitmix64.h"
+
 namespace cohort::emu {
 
 Schedule::Schedule(ScheduleSpec spec)
-    : spec_(std::move(spec)), state_(spec_.seed * 0x9E3779B97F4A7C15u + 0xD1B54A32D192ED03u) {}
+    : spec_(std::move(spec)), state_(spec_.seed * base::kSplitmixStep + 0xD1B54A32D192ED03u) {}
 
-// splitmix64, by Sebastiano Vigna (public domain).
-uint64_t Schedule::random() {
-  uint64_t z = state_ += 0x9E3779B97F4A7C15u;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
+uint64_t Schedule::random() { return base::splitmix64(state_ += base::kSplitmixStep); }
 
 uint32_t Schedule::below(uint32_t count) {
   if (count <= 1) return 0;

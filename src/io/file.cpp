@@ -15,6 +15,12 @@
 
 namespace cohort::io {
 
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
 Findings file_findings(std::string_view path, std::string_view what) {
   const std::string why = std::strerror(errno);
   return base::make_findings(ErrorKind::file,
@@ -64,12 +70,6 @@ void InputFile::read(int64_t offset, void* to, int64_t bytes) const {
 }
 
 namespace {
-
-std::string folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
 
 // Where a chain of links ends, be there a file or not. 40 links: as many as the kernel follows.
 std::string resolved(std::string path) {

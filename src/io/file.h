@@ -11,6 +11,9 @@
 
 namespace cohort::io {
 
+/// The folder in which a path lies: "." for a name alone.
+[[nodiscard]] std::string folder_of(const std::string& path);
+
 /// A finding about a file; `what` is "open", "read", "write", "rename". Uses errno.
 [[nodiscard]] Findings file_findings(std::string_view path, std::string_view what);
 

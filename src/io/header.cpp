@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_string.h"
+
 namespace cohort::io {
 
 namespace {
@@ -138,21 +140,6 @@ class Handler : public Sax {
   bool metadata_ = false;
 };
 
-void append_name(std::string& out, std::string_view name) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  out += '"';
-  for (char c : name) {
-    const auto byte = static_cast<uint8_t>(c);
-    if (byte < 0x20) {
-      out.append("\\u00").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
-      continue;
-    }
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  out += '"';
-}
-
 }  // namespace
 
 bool read_header(std::string_view text, std::vector<HeaderEntry>& entries, HeaderFault& fault) {
@@ -169,7 +156,7 @@ std::string write_header(const std::vector<HeaderEntry>& entries) {
   std::string text = "{";
   for (const HeaderEntry& e : entries) {
     if (text.size() > 1) text += ',';
-    append_name(text, e.name);
+    base::append_json_string(text, e.name);
     text.append(":{\"dtype\":\"").append(e.dtype).append("\",\"shape\":[");
     for (int32_t d = 0; d < e.rank; ++d) {
       text.append(d > 0 ? "," : "").append(std::to_string(e.shape[d]));

@@ -96,7 +96,7 @@ class Reader {
   const TensorFile* tensor_file(const JsonNode& n, std::string_view op) {
     std::string path;
     if (!r_.text(n, op, path)) return nullptr;
-    if (!path.empty() && path[0] != '/' && !folder_.empty()) path = folder_ + "/" + path;
+    if (!path.empty() && path[0] != '/') path = folder_ + "/" + path;
     auto at = files_.find(path);
     if (at == files_.end()) {
       Result<TensorFile> opened = TensorFile::open(path);

@@ -38,7 +38,4 @@ void fold(const std::vector<Outcome>& outcomes, const Scene& scene, detail::Race
 /// rep.text and rep.json, from all else.
 void write_texts(detail::RaceReportRep& rep);
 
-/// A JSON string with its quotes.
-[[nodiscard]] std::string json_string(std::string_view text);
-
 }  // namespace cohort::report

@@ -1,11 +1,14 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/json_string.h"
 #include "report/outcome.h"
 
 namespace cohort::report {
 
 namespace {
+
+using base::json_string;
 
 std::string number(double x) {
   if (!std::isfinite(x)) return std::isnan(x) ? "NaN" : x > 0 ? "inf" : "-inf";
@@ -103,22 +106,6 @@ std::string list(const std::vector<T>& items) {
 }
 
 }  // namespace
-
-std::string json_string(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string s = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      s.append("\\").append(1, c);
-    } else if (byte < 0x20) {
-      s.append("\\u00").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
-    } else {
-      s += c;
-    }
-  }
-  return s + "\"";
-}
 
 void write_texts(detail::RaceReportRep& rep) {
   rep.text = text(rep);

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/parallel.h"
 #include "benchmark/fc1.h"
-#include "engine/reference/parallel.h"
 #include "engine/reference/product.h"
 
 namespace {
@@ -46,10 +46,10 @@ class Dgemm {
   explicit Dgemm(int64_t size)
       : n_(size), a_(elements(), 0.5), b_(elements(), 0.25), c_(elements(), 0) {}
   void run(int64_t rows_each, int64_t groups) {
-    const int threads = engine::reference::thread_count(0);
+    const int threads = base::thread_count(0);
     for (int64_t g = 0; g < groups; ++g) {
       const int64_t share = (rows_each + threads - 1) / threads;
-      engine::reference::parallel_for(
+      base::parallel_for(
           threads, threads,
           [&](int64_t i, int) {
             const int64_t first = std::min(rows_each, i * share);

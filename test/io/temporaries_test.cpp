@@ -62,6 +62,12 @@ class Temporaries : public testing::Test {
   std::filesystem::path folder_;
 };
 
+TEST(Folders, OfAPath) {
+  EXPECT_EQ(folder_of("a"), ".");
+  EXPECT_EQ(folder_of("/a"), "/");
+  EXPECT_EQ(folder_of("a/b/c"), "a/b");
+}
+
 TEST_F(Temporaries, GoWithTheProgram) {
   ReplacementFile file(path("y"));
   file.write("abc", 3);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -281,6 +282,10 @@ TEST(RaceCheck, EncodesArguments) {
       << c.refusal();
 }
 
+// The code of 4 in each type, in the order of ElementType.
+constexpr uint64_t kFour[kElementTypes] = {
+    4, 4, 4, 4, 4, 4, 4, 4, 0x4400, 0x4080, 0x40800000, 0x4010000000000000, 0x48, 0x44};
+
 TEST(RaceCheck, FillsBuffersOfEveryType) {
   const std::string nothing = std::string(kHead) + ".visible .entry k()\n{\nret;\n}\n";
   for (int32_t t = 0; t < kElementTypes; ++t) {
@@ -298,7 +303,11 @@ TEST(RaceCheck, FillsBuffersOfEveryType) {
     // Both are rounded in the same way.
     c.expected = {
         {.buffer = "a", .contents = Contents::ramp, .first = 4, .step = 2, .relative = 0}};
-    EXPECT_TRUE(c.report().good()) << name(type);
+    const RaceReport as_it_was = c.report();
+    EXPECT_TRUE(as_it_was.good()) << name(type);
+    uint64_t code = 0;
+    std::memcpy(&code, as_it_was.buffer(0).data, static_cast<size_t>(element_bytes(type)));
+    EXPECT_EQ(code, kFour[t]) << name(type);
     c.expected = {
         {.buffer = "a", .contents = Contents::ramp, .first = 5, .step = 2, .absolute = 0.5}};
     const RaceReport off = c.report();
@@ -306,16 +315,37 @@ TEST(RaceCheck, FillsBuffersOfEveryType) {
     EXPECT_EQ(off.output(0).got, 4) << name(type);
     EXPECT_EQ(off.output(0).wanted, 5) << name(type);
     c.buffers[0].contents = Contents::random;
-    c.buffers[0].low = 2;
-    c.buffers[0].high = 100;
-    c.expected = {};
+    c.buffers[0].low = 40;
+    c.buffers[0].high = 44;
+    c.expected = {{.buffer = "a", .contents = Contents::ramp, .first = 42, .absolute = 2}};
     const RaceReport random = c.report();
+    EXPECT_TRUE(random.good()) << random.text();
     const RaceReport same = c.report();
     EXPECT_TRUE(
         std::equal(static_cast<const uint8_t*>(random.buffer(0).data),
                    static_cast<const uint8_t*>(random.buffer(0).data) + random.buffer(0).bytes,
                    static_cast<const uint8_t*>(same.buffer(0).data)));
   }
+}
+
+// A tolerance relative to what is infinite would take every number.
+TEST(RaceCheck, ComparesWithInfinityAndNan) {
+  Case c{.ptx = std::string(kHead) + ".visible .entry k()\n{\nret;\n}\n"};
+  c.launch = {.block = {1, 1, 1}};
+  c.arguments = {};
+  c.options.schedules = 1;
+  const float inf = INFINITY;
+  const std::vector<float> had{1, inf, -inf, NAN, 101};
+  const std::vector<float> wanted{inf, inf, inf, NAN, 100};
+  c.buffers = {{.name = "a",
+                .type = ElementType::f32,
+                .elements = 5,
+                .contents = Contents::bytes,
+                .data = had.data()}};
+  c.expected = {{.buffer = "a", .data = wanted.data(), .relative = 0.5}};
+  const RaceReport r = c.report();
+  EXPECT_EQ(r.output(0).wrong, 2) << r.text();
+  EXPECT_EQ(r.output(0).index, 0);
 }
 
 }  // namespace

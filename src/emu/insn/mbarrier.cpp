@@ -150,13 +150,20 @@ bool lane_arrives(Warp& w, const Insn& i, const Meeting& at, Mbarrier& b, uint32
   return arrive(m, *at.cta, b, count, by);
 }
 
+// The object, told of; `by` is who touches it. Null after a fault.
+Mbarrier* meet(Warp& w, const Insn& i, const Meeting& at, Touch& by) {
+  by = Machine::touch(w, i, at.lanes);
+  by.kind = Kind::barrier;
+  Mbarrier* b = find_mbarrier(*w.machine, *at.cta, at.offset, by);
+  if (b != nullptr) tell_access(w, i, at, Kind::barrier);
+  return b;
+}
+
 bool arrive_at(Warp& w, const Insn& i, const Meeting& at) {
   Machine& m = *w.machine;
-  Touch by = Machine::touch(w, i, at.lanes);
-  by.kind = Kind::barrier;
-  Mbarrier* b = find_mbarrier(m, *at.cta, at.offset, by);
+  Touch by;
+  Mbarrier* b = meet(w, i, at, by);
   if (b == nullptr) return false;
-  tell_access(w, i, at, Kind::barrier);
   uint32_t waiting = 0;
   for (uint32_t left = at.lanes; left != 0; left &= left - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(left));
@@ -186,11 +193,9 @@ Next arrive_all(Warp& w, const Insn& i, uint32_t lanes) {
 // Lanes of one object whose phase is complete.
 bool wait_at(Warp& w, const Insn& i, const Meeting& at, uint32_t& passed) {
   Machine& m = *w.machine;
-  Touch by = Machine::touch(w, i, at.lanes);
-  by.kind = Kind::barrier;
-  Mbarrier* b = find_mbarrier(m, *at.cta, at.offset, by);
+  Touch by;
+  Mbarrier* b = meet(w, i, at, by);
   if (b == nullptr) return false;
-  tell_access(w, i, at, Kind::barrier);
   uint32_t here = 0;
   for (uint32_t left = at.lanes; left != 0; left &= left - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(left));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/splitmix64.h"
 #include "emu/mma/cut_sum.h"
 
 namespace cohort::emu {
@@ -58,11 +59,7 @@ void step(Shadow& shadow, std::span<const Exact> a, std::span<const Exact> b, ui
 int jitter(uint64_t seed, uint64_t instruction, uint32_t row, uint32_t column) {
   uint64_t x = seed;
   for (const uint64_t part : {instruction, uint64_t{row} << 32 | column}) {
-    // One round of splitmix64 a part.
-    x += part * 0x9E3779B97F4A7C15 + 0x9E3779B97F4A7C15;
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
-    x = (x ^ x >> 27) * 0x94D049BB133111EB;
-    x ^= x >> 31;
+    x = base::splitmix64(x + (part + 1) * base::kSplitmixStep);
   }
   return static_cast<int>(x % 3) - 1;
 }

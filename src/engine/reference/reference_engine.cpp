@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "base/diagnostics.h"
+#include "base/parallel.h"
 #include "engine/reference/memory.h"
-#include "engine/reference/parallel.h"
 #include "engine/reference/region_run.h"
 #include "engine/reference/schedule.h"
 #include "ir/op_record.h"
@@ -108,7 +108,7 @@ class ReferenceExecutable : public Executable {
   void launch(const Launch& launch) const override {
     const Memory memory(*graph_, schedule_, launch);
     const bool small = work(*graph_, launch.sizes) < kFlopsWorthThreads;
-    const int threads = small ? 1 : thread_count(sm_limit_);
+    const int threads = small ? 1 : base::thread_count(sm_limit_);
     int64_t total = 0;
     if (launch.options.progress != nullptr) {
       for (const Region& r : schedule_.regions) total += panel_count(memory, r);
@@ -159,7 +159,7 @@ class ReferenceEngine : public Engine {
   Estimate estimate(const Request& request) const override {
     std::vector<int64_t> bounds;
     for (const ir::Symbol& s : request.graph.symbols) bounds.push_back(s.bound);
-    const int threads = thread_count(request.options.sm_limit);
+    const int threads = base::thread_count(request.options.sm_limit);
     return {work(request.graph, bounds) / (kFlopsPerThread * threads),
             "f64 on " + std::to_string(threads) + " CPU threads, host memory"};
   }

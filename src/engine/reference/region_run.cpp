@@ -8,10 +8,10 @@
 
 #include "base/checked.h"
 #include "base/diagnostics.h"
+#include "base/parallel.h"
 #include "engine/reference/combine.h"
 #include "engine/reference/panel_buffers.h"
 #include "engine/reference/panel_product.h"
-#include "engine/reference/parallel.h"
 #include "engine/reference/region_sinks.h"
 #include "engine/reference/wgrad.h"
 #include "ir/op_record.h"
@@ -84,7 +84,8 @@ class RegionRun {
     const auto work = [&](int64_t i, int thread) {
       panel(i, scratch[static_cast<size_t>(thread)]);
     };
-    if (!parallel_for(static_cast<int64_t>(panels_.size()), threads, work, progress)) return false;
+    if (!base::parallel_for(static_cast<int64_t>(panels_.size()), threads, work, progress))
+      return false;
     for (const auto& [node, reduction] : reductions_) fold(node, reduction);
     return true;
   }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/checked.h"
-#include "engine/reference/parallel.h"
+#include "base/parallel.h"
 #include "engine/reference/product.h"
 #include "ir/op_record.h"
 
@@ -78,7 +78,7 @@ class Wgrad {
       tile(item, scratch[static_cast<size_t>(thread)]);
     };
     const auto count = static_cast<int64_t>(groups_.size()) * tiles_i_ * tiles_j_;
-    return parallel_for(count, threads, work, progress);
+    return base::parallel_for(count, threads, work, progress);
   }
 
  private:

@@ -1,4 +1,4 @@
-#include "engine/reference/parallel.h"
+#include "base/parallel.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,7 +9,7 @@
 
 #include "base/options.h"
 
-namespace cohort::engine::reference {
+namespace cohort::base {
 
 int thread_count(int32_t limit) {
   const int32_t wanted = base::options().threads;
@@ -77,4 +77,4 @@ bool parallel_for(int64_t count, int threads, const std::function<void(int64_t, 
   return !stopped;
 }
 
-}  // namespace cohort::engine::reference
+}  // namespace cohort::base

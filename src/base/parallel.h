@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 
-namespace cohort::engine::reference {
+namespace cohort::base {
 
 /// Threads to use: COHORT_THREADS, else every processor; at most `limit` when that is positive.
 [[nodiscard]] int thread_count(int32_t limit);
@@ -15,4 +15,4 @@ namespace cohort::engine::reference {
 bool parallel_for(int64_t count, int threads, const std::function<void(int64_t, int)>& work,
                   const std::function<bool(int64_t)>& progress);
 
-}  // namespace cohort::engine::reference
+}  // namespace cohort::base
