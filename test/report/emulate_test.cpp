@@ -317,7 +317,7 @@ TEST(RaceCheck, FillsBuffersOfEveryType) {
     c.buffers[0].contents = Contents::random;
     c.buffers[0].low = 40;
     c.buffers[0].high = 44;
-    c.expected = {{.buffer = "a", .contents = Contents::ramp, .first = 42, .absolute = 2}};
+    c.expected = {{.buffer = "a", .contents = Contents::ramp, .first = 40, .absolute = 4}};
     const RaceReport random = c.report();
     EXPECT_TRUE(random.good()) << random.text();
     const RaceReport same = c.report();
